@@ -27,7 +27,7 @@ export function AlertList({ state, isOutdated, nowMs }: AlertListProps): VNode {
       <div aria-live="polite">
         {alerts === 'failed' && <p class="muted">{unreadableText(status?.open_alerts)}</p>}
         {alerts === 'loading' && <p class="muted">Not known yet</p>}
-        {alerts === 'ready' && open.length === 0 && isOutdated && <p class="muted">None open when data last came.</p>}
+        {alerts === 'ready' && open.length === 0 && isOutdated && <p class="muted">No open alerts at last update.</p>}
         {alerts === 'ready' && open.length === 0 && !isOutdated && (
           <p class="calm">
             <STATUS_ICONS.OK />

@@ -103,7 +103,7 @@ function Card({ metric, state, columns, isOutdated, nowMs }: CardProps): VNode {
 }
 
 function formatRange(min: string, max: string, unit: string): string {
-  return min === max ? `always ${min} ${unit}` : `${min} to ${max} ${unit}`;
+  return min === max ? `steady at ${min} ${unit}` : `${min} to ${max} ${unit}`;
 }
 
 interface ValueProps {

@@ -82,6 +82,6 @@ function formatReading(reading: number | null, unit: string): string {
 function formatAge({ ageSeconds, isLocal, isStale, leftMs }: Tile): string {
   if (isLocal && !isStale) return 'here';
   if (leftMs !== null) return `left at ${minuteOfDay(leftMs, Date.now())}`;
-  if (ageSeconds === null) return 'not heard yet';
+  if (ageSeconds === null) return 'no data yet';
   return isStale ? `${duration(ageSeconds)} ago` : 'live';
 }

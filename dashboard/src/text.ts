@@ -16,7 +16,7 @@ const isMetric = (name: string): name is Metric => (METRICS as readonly string[]
 export function alertTitle(alert: Alert, node: string, tense: 'present' | 'past' = 'present'): string {
   const { metric, severity, threshold, value } = alert;
   if (metric === 'health_status') return `No data from ${node}`;
-  if (metric === 'remote_nodes') return `Places for other nodes ${tense === 'past' ? 'were' : 'are'} short`;
+  if (metric === 'remote_nodes') return `The list of remote nodes ${tense === 'past' ? 'was' : 'is'} almost full`;
   const name = metricName(metric);
   if (metric.startsWith('disk:')) return `${name} ${tense === 'past' ? 'could not' : 'cannot'} be measured`;
   const isPast = tense === 'past';

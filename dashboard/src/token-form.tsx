@@ -21,7 +21,7 @@ export function TokenForm({ rejected, onToken }: TokenFormProps): VNode {
     <main class="lock">
       <form class="card" onSubmit={submit}>
         <h1>Access token needed</h1>
-        <p>This machine shows its health only to those who have its token. Ask whoever set it up.</p>
+        <p>This machine requires a token. Ask its administrator.</p>
         <label for="token">Token</label>
         <input ref={input} id="token" type="password" autocomplete="off" aria-describedby="token-problem" aria-invalid={problem !== ''} />
         <p id="token-problem" class="problem" role="alert">
