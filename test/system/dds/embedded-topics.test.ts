@@ -209,7 +209,7 @@ t.test("another monitor of the same name is told, and its statuses are not taken
   const fields = ['node_name=brain', 'status=OK', `timestamp=${TIMESTAMP}`].flatMap((field) => ['--set', field]);
   await Peer.start(host, 'cyclone', 'publish', ['--topic', '/health_status', '--hz', '10', ...fields]);
   const { problem } = await node.detailsUntil((details) => details.problem !== null);
-  t.match(problem, /another monitor .* brain .*node_name/);
+  t.match(problem, /another monitor .* brain.*node_name/);
   t.equal(node.all('log').filter(({ level, message }) => level === 'warning' && /same name/.test(message)).length, 1);
   t.same(node.all('health'), []);
 });
