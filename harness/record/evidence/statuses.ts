@@ -139,7 +139,10 @@ export class WatchedSpans {
 
   /** A distinct status that arrived in the last interval and is stamped at `at`. */
   count(channel: Channel, at: number): void {
-    const span = this.#spans.findLast(({ from }) => at >= from - ROUNDING_SECONDS);
+    // A week has a million statuses: this allocates nothing for each.
+    let index = this.#spans.length - 1;
+    while (index >= 0 && at < (this.#spans[index] as Span).from - ROUNDING_SECONDS) index--;
+    const span = this.#spans[index];
     if (span === undefined) return;
     span.channels[channel].count++;
     if (at > span.to + ROUNDING_SECONDS) span.channels[channel].ahead++;
