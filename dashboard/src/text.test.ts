@@ -129,7 +129,10 @@ t.test('titles and figures of alerts', async (t) => {
   t.equal(alertTitle(alert('cpu_percent', { value: 12, resolved: true }), NODE, 'past'), 'CPU usage was high');
   t.equal(alertTitle(alert('health_status', { severity: 'ERROR' }), 'robot'), 'No data from robot');
   const nodeLimit = alert('remote_nodes', { value: 470, threshold: 461 });
-  t.same([alertTitle(nodeLimit, 'robot'), alertFigures(nodeLimit)], ['The list of remote nodes is almost full', '470 nodes, threshold 461']);
+  t.same(
+    [alertTitle(nodeLimit, 'robot'), alertFigures(nodeLimit)],
+    ['The list of remote nodes is almost full', '470 nodes, threshold 461'],
+  );
   t.equal(alertTitle(alert('fan_speed'), NODE), 'fan speed is high');
   t.equal(alertFigures(alert('cpu_percent')), '84.3 %, threshold 80 %');
   t.equal(alertFigures(alert('fan_speed')), '84.3, threshold 80');
