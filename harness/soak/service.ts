@@ -78,7 +78,7 @@ export async function startService(setup: SoakServiceOptions): Promise<SoakServi
   const url = await started('its REST API', () => /dashboard: (http:\/\/[^/]+:\d+)\//.exec(log())?.[1]);
   const rest = new RestClient({ base: url, token: null });
   const status = await started('its ROS 2 transport', async () => {
-    const answer = await rest.json<StatusDocument>('/status').catch(() => null);
+    const answer = await rest.json<StatusDocument>('/status').catch(() => null); // Repeated until the timeout.
     return answer?.ros.reason === 'not decided yet' ? null : answer;
   });
   const { reason, transport } = status.ros;

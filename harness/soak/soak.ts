@@ -75,6 +75,7 @@ export async function soak(options: SoakOptions, network: SoakNetwork, interrupt
     const run = readRun(runFolderOf(folder));
     if (run === null) throw new CannotRun(`the harness has observed nothing (exit status ${code})`);
     const endedBy = died;
+    // Without a response the check of alerts is incomplete.
     const changes = await alertChanges(rest).catch(() => null);
     const oldest = [oldestBefore, await oldestSample(rest)] as const;
     service.child.removeAllListeners('exit');
