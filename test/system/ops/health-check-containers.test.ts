@@ -5,6 +5,7 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { type CheckResult, checkAt, NOWHERE, provide, provideRecorded, type Site, siteAt } from '../../../testkit/ops/health-site.ts';
+import { isAlive } from '../../../testkit/service/safe-shutdown.ts';
 import { ROOT } from '../../../testkit/service/service.ts';
 import { until } from '../../../testkit/wait.ts';
 
@@ -41,8 +42,10 @@ class Podman {
       `export CONTAINERS_STORAGE_CONF='${storage}'
 exec nsenter --target ${holder.pid} --mount /usr/bin/podman --runtime crun --cgroup-manager=cgroupfs --events-backend=none "$@"`,
     );
-    t.teardown(() => {
+    t.teardown(async () => {
       podman.command('rm', '--all', '--force', '--time', '0');
+      // Monitors of removed containers go on to write into the folder, which is removed next.
+      await until("its containers' monitors have ended", () => !isAlive(`${site.folder}/graph`));
       holder.kill('SIGKILL');
     });
     const files = join(site.folder, 'rootfs/bin');
