@@ -117,7 +117,7 @@ function publish(transport: Pick<RosTransport, 'publishHealth'>, number: number)
     node_name: 'health_monitor',
     timestamp: new Date().toISOString(),
   } as const;
-  transport.publishHealth(status, '');
+  transport.publishHealth(status);
 }
 
 /** On a grid: what a late timer missed goes out at once. */

@@ -136,7 +136,7 @@ t.test('however often another alert flaps, a late subscriber receives each open 
   t.notOk(late(alerts).has(alertOf(3).alert_id), 'one that was resolved is not published again');
   t.equal(graph.state().published?.alerts, alerts.length);
   const before = alerts.length;
-  for (let second = 0; second < 50; second += 1) graph.publishHealth(healthAt(second), '');
+  for (let second = 0; second < 50; second += 1) graph.publishHealth(healthAt(second));
   t.equal(alerts.length, before, 'nothing is repeated needlessly');
 });
 
@@ -147,7 +147,7 @@ t.test('open alerts beyond a late subscriber’s depth take turns, one per secon
   t.equal(alerts.length, 15);
   const seen = new Set<string>();
   for (let second = 0; second < 15; second += 1) {
-    for (let i = 0; i < 200; i += 1) graph.publishHealth(healthAt(second), '');
+    for (let i = 0; i < 200; i += 1) graph.publishHealth(healthAt(second));
     t.equal(alerts.length, 15 + second + 1);
     for (const id of late(alerts).keys()) seen.add(id);
   }

@@ -108,8 +108,8 @@ export class RosGraph implements Publisher {
     return this.#transport ? this.#transport.observers() : [];
   }
 
-  publishHealth(status: HealthStatus, line: string): void {
-    if (this.#transport) this.#handHealth(this.#transport, status, line);
+  publishHealth(status: HealthStatus): void {
+    if (this.#transport) this.#handHealth(this.#transport, status);
     else keep(this.#early?.health, status, DEPTH);
     // A late subscriber receives fewer alerts than are open, so they are published again in turn, one per second.
     const second = status.timestamp.slice(0, 19);
@@ -173,7 +173,7 @@ export class RosGraph implements Publisher {
   #publishEarly(transport: RosTransport): void {
     const early = this.#early;
     this.#early = null;
-    for (const status of early?.health ?? []) this.#handHealth(transport, status, JSON.stringify(status));
+    for (const status of early?.health ?? []) this.#handHealth(transport, status);
     for (const alert of early?.alerts ?? []) this.#handAlert(transport, alert);
     this.#republishOpen();
     for (const progress of early?.shutdown ?? []) this.publishShutdown(progress);
@@ -203,8 +203,8 @@ export class RosGraph implements Publisher {
     this.#shutdownTimer = progress ? setTimeout(() => this.#publishNextShutdown(), SHUTDOWN_PAUSE_MS) : null;
   }
 
-  #handHealth(transport: RosTransport, status: HealthStatus, line: string): void {
-    transport.publishHealth(status, line);
+  #handHealth(transport: RosTransport, status: HealthStatus): void {
+    transport.publishHealth(status);
     this.#healthPublished += 1;
   }
 

@@ -314,10 +314,10 @@ export class Service {
     const changes = this.#judge.judge(sample);
     const status = toHealthStatus(sample, this.#rules.nodeName, this.#rules.thresholds, this.#ownAlerts());
     const line = JSON.stringify(status);
-    this.#store.recordHealth(status, line, sample.timestampMs);
+    const mark = this.#store.recordHealth(status, line, sample.timestampMs);
     this.#live.setStatus(status, sample.monotonicSeconds, 1 / this.#options.config.publish_frequency);
     this.#rate.count(sample.monotonicSeconds);
-    for (const publisher of this.#publishers) publisher.publishHealth(status, line);
+    for (const publisher of this.#publishers) publisher.publishHealth(status, line, mark);
     if (changes.length > 0) this.#publishAlerts(changes);
     if (this.#unpublishedAlerts.size > 0 && this.#isFirstObserver())
       for (const alert of this.#unpublishedAlerts.values()) this.#publishOnGraph(alert);
@@ -333,11 +333,11 @@ export class Service {
   }
 
   async #publishAlert(alert: Alert): Promise<void> {
-    await this.#store.recordAlert(alert);
+    const { mark } = await this.#store.recordAlert(alert);
     const { alert_id, severity, metric, value, threshold } = alert;
     const level = alert.resolved ? 'notice' : severity === 'WARNING' ? 'warning' : 'error';
     this.#options.log(level, alert.resolved ? 'alert resolved' : `alert ${severity}`, { metric, value, threshold, alert_id });
-    this.#rest.publishAlert(alert);
+    this.#rest.publishAlert(alert, mark);
     this.#publishOnGraph(alert);
   }
 

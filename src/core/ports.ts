@@ -14,9 +14,9 @@ export type Log = (level: LogLevel, message: string, fields?: Readonly<Record<st
 
 /** Publishes changes: REST event streams and ROS 2 transports. */
 export interface Publisher {
-  /** `line` is the health status as JSON, serialized once for all receivers. */
-  publishHealth(status: HealthStatus, line: string): void;
-  publishAlert(alert: Alert): void;
+  /** `line` is the health status as JSON, serialized once for all receivers; `mark`: where the store recorded it, null if it did not. */
+  publishHealth(status: HealthStatus, line: string, mark: Mark | null): void;
+  publishAlert(alert: Alert, mark: Mark | null): void;
   publishShutdown(progress: ShutdownProgress): void;
 }
 
@@ -135,6 +135,14 @@ export interface Position {
   readonly alert: Mark;
 }
 
+/** A recorded change of an alert. */
+export interface RecordedAlert {
+  /** False: the change was recorded before, or its episode is resolved. */
+  readonly isNew: boolean;
+  /** As `recordHealth` returns it. */
+  readonly mark: Mark | null;
+}
+
 /** A null cursor excludes that kind. */
 export interface RecordedQuery {
   readonly healthAfter: Mark | null;
@@ -168,8 +176,6 @@ export interface HistoryReader {
   clockEvents(limit: number): Promise<ClockEvent[]>;
   /** Records after a cursor. */
   recorded(query: RecordedQuery): Promise<RecordedPage>;
-  /** The last status recorded, and the last alert change whose recording is complete: both are published next. Null: not started. */
-  position(): Position | null;
   /** A copy of the database with everything recorded up to the call. Rejects with SnapshotRefused, or when `signal` is aborted. */
   snapshot(signal: AbortSignal): Promise<Snapshot>;
   /** The segment being recorded; no record so far is in a later one. Null: not started. */

@@ -4,15 +4,15 @@ import type { AddressInfo } from 'node:net';
 import t, { type Test } from 'tap';
 import type { Alert } from '../core/alerts/alert.ts';
 import type { HealthStatus } from '../core/health-status.ts';
-import type { HistoryReader } from '../core/ports.ts';
+import type { HistoryReader, Position } from '../core/ports.ts';
 import type { StoreAccess } from './context.ts';
 import { EventHub } from './events.ts';
 import { Semaphore } from './queues.ts';
-import type { StreamFilter } from './resume.ts';
+import { parseId, type StreamFilter } from './resume.ts';
 
 const STATUS = { node_name: 'a' } as HealthStatus;
 const LINE = JSON.stringify({ node_name: 'a', padding: 'x'.repeat(4000) });
-const history = { position: () => null } as unknown as HistoryReader;
+const history = {} as HistoryReader; // No test here resumes a stream from the store.
 const store = new Semaphore(1);
 
 /** A hub whose streams are ended after a moment, and a client of it. */
@@ -55,7 +55,7 @@ t.test('a stream is ended after its lifetime, and its client resumes it without 
   const { hub, read } = await shortLived(t);
   let sent = 0;
   const publishing = setInterval(() => {
-    for (let i = 0; i < 3; i += 1) hub.publishHealth(STATUS, JSON.stringify({ n: sent++ }));
+    for (let i = 0; i < 3; i += 1) hub.publishHealth(STATUS, JSON.stringify({ n: sent++ }), null);
   }, 1);
   t.teardown(() => clearInterval(publishing));
   const received: number[] = [];
@@ -79,23 +79,44 @@ t.test('a client that has received no event yet misses none', async (t) => {
   const { hub, read } = await shortLived(t);
   const before = lastIdOf(await read(['alert'], null));
   const alert = (id: string): Alert => ({ alert_id: `a/cpu_percent/${id}` }) as Alert;
-  hub.publishAlert(alert('first'));
+  hub.publishAlert(alert('first'), null);
   const first = await read(['alert'], before);
   t.match(first, /"a\/cpu_percent\/first"/, 'the very first event of all');
-  hub.publishHealth(STATUS, '{}');
+  hub.publishHealth(STATUS, '{}', null);
   const after = lastIdOf(await read(['alert'], lastIdOf(first)));
   t.not(after, lastIdOf(first), 'events of other kinds advance its id');
-  hub.publishAlert(alert('second'));
+  hub.publishAlert(alert('second'), null);
   const second = await read(['alert'], after);
   t.match(second, /"a\/cpu_percent\/second"/);
   t.notMatch(second, /first/);
+});
+
+t.test('the id of an event holds the cursors of the last health status and the last alert that were recorded', async (t) => {
+  const hub = new EventHub({ history, max: 1 });
+  t.teardown(() => hub.stop());
+  const access = fakeAccess('127.0.0.1');
+  await hub.open(access, { kinds: ['health', 'alert'], node: null }, null);
+  const alert = { alert_id: 'a/cpu_percent/1' } as Alert;
+  hub.publishHealth(STATUS, '{}', null);
+  hub.publishHealth(STATUS, '{}', { segment: 60, order: 1 });
+  hub.publishAlert(alert, { segment: 60, order: 2 });
+  hub.publishHealth(STATUS, '{}', null);
+  hub.publishHealth(STATUS, '{}', { segment: 70, order: 1 });
+  hub.publishAlert(alert, { segment: 60, order: 3 });
+  const positions = [...access.written().matchAll(/^id: (.*)$/gm)].map(([, id]) => parseId(id as string));
+  const at = (health: [number, number], alert: [number, number]): Position => ({
+    health: { segment: health[0], order: health[1] },
+    alert: { segment: alert[0], order: alert[1] },
+  });
+  t.same(positions, [null, at([60, 1], [60, 0]), at([60, 1], [60, 2]), at([60, 1], [60, 2]), at([70, 1], [60, 2]), at([70, 1], [60, 3])]);
 });
 
 /** A request from an address, without a network. */
 function fakeAccess(
   remoteAddress: string,
   headers: Readonly<Record<string, string>> = {},
-): StoreAccess & { readonly response: { writableLength: number } } {
+): StoreAccess & { readonly response: { writableLength: number }; readonly written: () => string } {
+  let written = '';
   const response = Object.assign(new EventEmitter(), {
     writableLength: 0,
     socket: null,
@@ -103,13 +124,14 @@ function fakeAccess(
     end: () => undefined,
     write: (text: string) => {
       response.writableLength += text.length;
+      written += text;
     },
     destroy: () => {
       response.writableLength = 0;
     },
   });
   const request = { headers, socket: { remoteAddress, localAddress: '192.0.2.1' } };
-  return { request, response, store } as unknown as StoreAccess & { readonly response: { writableLength: number } };
+  return { request, response, store, written: () => written } as unknown as ReturnType<typeof fakeAccess>;
 }
 
 t.test('the unread bytes of thousands of streams are bounded in total', async (t) => {
@@ -119,7 +141,7 @@ t.test('the unread bytes of thousands of streams are bounded in total', async (t
   for (const access of all) void hub.open(access, { kinds: ['health'], node: null }, null);
   let most = 0;
   while (hub.count > 0) {
-    hub.publishHealth(STATUS, LINE);
+    hub.publishHealth(STATUS, LINE, null);
     most = Math.max(
       most,
       all.reduce((sum, { response }) => sum + response.writableLength, 0),

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Alert } from '../core/alerts/alert.ts';
 import { nodeOfAlertId } from '../core/alerts/alert.ts';
 import type { HealthStatus } from '../core/health-status.ts';
-import type { HistoryReader, Position, Publisher } from '../core/ports.ts';
+import type { HistoryReader, Mark, Position, Publisher } from '../core/ports.ts';
 import type { ShutdownProgress } from '../core/shutdown/shutdown.ts';
 import { cutOff } from './bare.ts';
 import { clientOf, isForThisMachine, shareOf } from './clients.ts';
@@ -24,13 +24,14 @@ interface SentEvent {
   readonly kind: EventKind;
   readonly node: string;
   readonly json: string;
+  /** Where the store recorded it; null: it did not. */
+  readonly mark: Mark | null;
+  /** Position of the stream after this event. */
   readonly position: Position | null;
-  /** Whether the store recorded it, at `position`. */
-  readonly isRecorded: boolean;
 }
 
 /** An event in the format of an event stream (WHATWG HTML, "Server-sent events"). */
-function wire({ number, kind, json, position }: Omit<SentEvent, 'isRecorded'>): string {
+function wire({ number, kind, json, position }: Omit<SentEvent, 'mark'>): string {
   return `id: ${formatId(position, number)}\nevent: ${kind}\ndata: ${json}\n\n`;
 }
 
@@ -125,17 +126,19 @@ export class EventHub implements Publisher {
     return new Problem('too_many_event_streams', `${client} has ${share} event streams, the maximum for one client; close one`);
   }
 
-  publishHealth(status: HealthStatus, line: string): void {
-    this.#send('health', status.node_name, line);
+  publishHealth(status: HealthStatus, line: string, mark: Mark | null): void {
+    this.#advance('health', mark);
+    this.#send('health', status.node_name, line, mark);
   }
 
-  publishAlert(alert: Alert): void {
-    this.#send('alert', nodeOfAlertId(alert.alert_id), JSON.stringify(alert));
+  publishAlert(alert: Alert, mark: Mark | null): void {
+    this.#advance('alert', mark);
+    this.#send('alert', nodeOfAlertId(alert.alert_id), JSON.stringify(alert), mark);
   }
 
   /** A safe shutdown concerns the machine that serves the stream. It is sent regardless of the node that a client has selected. */
   publishShutdown(progress: ShutdownProgress): void {
-    this.#send('shutdown', '', JSON.stringify(progress));
+    this.#send('shutdown', '', JSON.stringify(progress), null);
   }
 
   /** Begins a stream on a response; resolves when every event since `lastEventId` was sent. */
@@ -170,14 +173,15 @@ export class EventHub implements Publisher {
     this.#streams.clear();
   }
 
-  /** An event is published directly after it was recorded, so that the store's position, if it has advanced, is the event's own. */
-  #send(kind: EventKind, node: string, json: string): void {
-    const before = this.#position;
-    const now = this.#history.position();
-    const isRecorded = kind !== 'shutdown' && now !== null && (before === null || isBeyond(now[kind], before[kind]));
-    const position = isRecorded ? { ...(before ?? now), [kind]: now[kind] } : (before ?? now);
-    this.#position = position;
-    const event: SentEvent = { number: this.#number++, kind, node, json, position, isRecorded };
+  #advance(kind: keyof Position, mark: Mark | null): void {
+    if (mark === null) return;
+    const none = { segment: mark.segment, order: 0 };
+    const position = this.#position ?? { health: none, alert: none };
+    if (isBeyond(mark, position[kind])) this.#position = { ...position, [kind]: mark };
+  }
+
+  #send(kind: EventKind, node: string, json: string, mark: Mark | null): void {
+    const event: SentEvent = { number: this.#number++, kind, node, json, mark, position: this.#position };
     this.#kept.push(event);
     // Truncating the array only now and then is cheaper than shifting it for each event.
     if (this.#kept.length >= 2 * KEPT) this.#kept = this.#kept.slice(-KEPT);
@@ -186,10 +190,10 @@ export class EventHub implements Publisher {
 
   #write(stream: Stream, event: SentEvent): void {
     const { filter, response } = stream;
-    const { kind, position } = event;
+    const { kind, mark } = event;
     if (!filter.kinds.includes(kind) || (kind !== 'shutdown' && filter.node !== null && filter.node !== event.node)) return;
-    const reached = kind === 'shutdown' || !event.isRecorded ? undefined : stream.reached[kind];
-    if (kind !== 'shutdown' && reached && position && !isBeyond(position[kind], reached)) return;
+    const reached = kind === 'shutdown' ? undefined : stream.reached[kind];
+    if (mark && reached && !isBeyond(mark, reached)) return;
     response.write(wire(event));
     this.#dropIfSlow(stream);
   }
@@ -223,7 +227,7 @@ export class EventHub implements Publisher {
    * live yet is resumed from its last event.
    */
   #end(stream: Stream): void {
-    const id = formatId(this.#position ?? this.#history.position(), this.#number - 1);
+    const id = formatId(this.#position, this.#number - 1);
     this.#close(stream);
     stream.response.end(stream.live ? `retry: ${RETRY_AT_ONCE_MS}\nid: ${id}\n\n` : '');
   }

@@ -29,19 +29,12 @@ t.test('an id encodes the position and is short; other texts are rejected', asyn
     `${'z'.repeat(11)}.1_1.1_1`,
     '1.1-1.1-1-1',
     '-1.1-1.1-1',
+    '1772600000123.1-1772599000000.12-7',
     '1e3.1-1.1-1',
     `${'9'.repeat(16)}.1-1.1-1`,
     formatId(null, 5),
   ])
     t.equal(parseId(wrong), null, wrong);
-});
-
-t.test('an id of version 0.1 becomes a position before the next event', async (t) => {
-  const healthMs = 1_772_600_000_123;
-  const { health, alert } = parseId(`${healthMs}.1-1772599000000.12-7`) as Position;
-  t.ok(health.segment <= healthMs - 60_000 && health.segment > healthMs - 600_000, 'the minute it was in, and not much more');
-  t.same(alert, { segment: 1_772_599_000_000, order: 0 });
-  t.same(parseId('0.0-0.0-0'), { health: { segment: 0, order: 0 }, alert: { segment: 0, order: 0 } });
 });
 
 t.test('of two different marks, exactly one is beyond the other', async (t) => {

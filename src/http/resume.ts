@@ -1,5 +1,4 @@
 import type { HistoryReader, Mark, Position, RecordedEvent } from '../core/ports.ts';
-import { MINUTE_MS } from '../core/time/time.ts';
 import { ID } from './api/query-schema.ts';
 
 export type EventKind = 'health' | 'alert' | 'shutdown';
@@ -26,7 +25,7 @@ export function formatId(position: Position | null, number: number): string {
 
 export function parseId(id: string): Position | null {
   const match = ID.exec(id);
-  if (!match) return parseFormerId(id);
+  if (!match) return null;
   const [healthSegment, healthOrder, alertSegment, alertOrder] = match.slice(1).map((text) => Number.parseInt(text, 36)) as [
     number,
     number,
@@ -34,17 +33,6 @@ export function parseId(id: string): Position | null {
     number,
   ];
   return { health: { segment: healthSegment, order: healthOrder }, alert: { segment: alertSegment, order: alertOrder } };
-}
-
-/** The segment of a health status of version 0.1 began at most this long before the status. */
-const FORMER_SEGMENT_MS = 2 * MINUTE_MS;
-
-/** Ids of version 0.1 contain times of one node. Recent events may be sent twice, but none is lost. */
-function parseFormerId(id: string): Position | null {
-  const match = /^(\d{1,15})\.\d{1,9}-(\d{1,15})\.\d{1,9}-\d{1,15}$/.exec(id);
-  if (!match) return null;
-  const [healthMs, alertMs] = match.slice(1).map(Number) as [number, number];
-  return { health: { segment: Math.max(0, healthMs - FORMER_SEGMENT_MS), order: 0 }, alert: { segment: alertMs, order: 0 } };
 }
 
 /** An event read from the store. */

@@ -3,7 +3,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import polka from 'polka';
 import type { Alert } from '../core/alerts/alert.ts';
 import type { HealthStatus } from '../core/health-status.ts';
-import type { Log, Publisher, SocketBounds } from '../core/ports.ts';
+import type { Log, Mark, Publisher, SocketBounds } from '../core/ports.ts';
 import type { ShutdownProgress } from '../core/shutdown/shutdown.ts';
 import { type ApiPath, parameters } from './api/query-schema.ts';
 import type { StatusDocument } from './api/schema.ts';
@@ -158,12 +158,12 @@ export class RestServer implements Publisher {
     this.#hosts.setAllowed(names);
   }
 
-  publishHealth(healthStatus: HealthStatus, line: string): void {
-    this.#hub.publishHealth(healthStatus, line);
+  publishHealth(status: HealthStatus, line: string, mark: Mark | null): void {
+    this.#hub.publishHealth(status, line, mark);
   }
 
-  publishAlert(alert: Alert): void {
-    this.#hub.publishAlert(alert);
+  publishAlert(alert: Alert, mark: Mark | null): void {
+    this.#hub.publishAlert(alert, mark);
   }
 
   publishShutdown(progress: ShutdownProgress): void {

@@ -1,8 +1,8 @@
 import type { Alert } from '../core/alerts/alert.ts';
 import type { HealthStatus } from '../core/health-status.ts';
 import type { ObserveMode } from '../core/observer.ts';
-import type { Log, Publisher } from '../core/ports.ts';
-import type { ShutdownHandler } from '../core/shutdown/shutdown.ts';
+import type { Log } from '../core/ports.ts';
+import type { ShutdownHandler, ShutdownProgress } from '../core/shutdown/shutdown.ts';
 import type { DiagnosticContext } from './diagnostics.ts';
 
 /** Discovery range, by the names of ROS 2. */
@@ -90,7 +90,10 @@ export const DEPTH = 10;
 export const SHUTDOWN_DEPTH = 200;
 
 /** A transport to the ROS 2 graph. Messages published before `start` or after `stop` are dropped. */
-export interface RosTransport extends Publisher {
+export interface RosTransport {
+  publishHealth(status: HealthStatus): void;
+  publishAlert(alert: Alert): void;
+  publishShutdown(progress: ShutdownProgress): void;
   /** Rejects when the transport cannot be used, leaving nothing running. */
   start(): Promise<void>;
   stop(): Promise<void>;

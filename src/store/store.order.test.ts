@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite';
 import t from 'tap';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { until } from '../../testkit/wait.ts';
-import type { Position, RecordedEvent } from '../core/ports.ts';
+import type { Mark, Position, RecordedEvent } from '../core/ports.ts';
 import { DAY_MS, HOUR_MS } from '../core/time/time.ts';
 import { change } from './testing/alerts.ts';
 import { row, series, toStatus } from './testing/rows.ts';
@@ -17,17 +17,21 @@ async function after(started: TestStore, { health, alert }: Position): Promise<r
 /** Records a robot's and this machine's samples in turn, with occasional alerts; returns them in that order with the cursor after each. */
 async function converse(started: TestStore, fromMs: number, count: number): Promise<{ json: string; position: Position }[]> {
   const said: { json: string; position: Position }[] = [];
+  const none = { segment: started.store.segment() as number, order: 0 };
+  let position: Position = { health: none, alert: none };
   for (let i = 0; i < count; i += 1) {
     const node = i % 3 === 0 ? 'robot' : NODE;
     // The robot's clock is two hours behind and sometimes stands still.
     const sample = row(fromMs + i * 1000 - (node === 'robot' ? 2 * HOUR_MS + (i % 4) * 5000 : 0), i);
-    if (i % 20 === 10) started.recordNextMinute([sample], node);
-    else started.record([sample], node);
-    said.push({ json: JSON.stringify(toStatus(sample, node)), position: started.store.position() as Position });
+    const [health] = i % 20 === 10 ? started.recordNextMinute([sample], node) : started.record([sample], node);
+    position = { ...position, health: health as Mark };
+    said.push({ json: JSON.stringify(toStatus(sample, node)), position });
     if (i % 7 !== 3) continue;
     const alert = change(`${node}/cpu_percent/${fromMs + i}`, fromMs + i);
-    t.equal(await started.store.recordAlert(alert), true);
-    said.push({ json: JSON.stringify(alert), position: started.store.position() as Position });
+    const { isNew, mark } = await started.store.recordAlert(alert);
+    t.equal(isNew, true);
+    position = { ...position, alert: mark as Mark };
+    said.push({ json: JSON.stringify(alert), position });
   }
   return said;
 }
@@ -70,14 +74,14 @@ t.test('a known change is reported as known, also after a restart; so is one abo
   const first = await startStore(t, folder);
   const raised = change('robot/cpu_percent/1', START);
   const over = change('robot/cpu_percent/1', START + 1000, { resolved: true });
-  t.equal(await first.store.recordAlert(raised), true);
-  t.equal(await first.store.recordAlert(raised), false);
-  t.equal(await first.store.recordAlert(over), true);
-  t.equal(await first.store.recordAlert(change('robot/cpu_percent/1', START + 500)), false);
+  t.equal((await first.store.recordAlert(raised)).isNew, true);
+  t.equal((await first.store.recordAlert(raised)).isNew, false);
+  t.equal((await first.store.recordAlert(over)).isNew, true);
+  t.equal((await first.store.recordAlert(change('robot/cpu_percent/1', START + 500))).isNew, false);
   await first.stop();
   const second = await startStore(t, folder);
-  t.equal(await second.store.recordAlert(raised), false);
-  t.equal(await second.store.recordAlert(over), false);
+  t.equal((await second.store.recordAlert(raised)).isNew, false);
+  t.equal((await second.store.recordAlert(over)).isNew, false);
 });
 
 t.test('the publish rate of a remote node determines its expected samples', async (t) => {

@@ -12,7 +12,7 @@ import type {
   HistoryQuery,
   HistoryReader,
   Mark,
-  Position,
+  RecordedAlert,
   RecordedPage,
   RecordedQuery,
   StorageState,
@@ -52,8 +52,7 @@ export class Store implements HistoryReader, ShutdownBook {
   readonly #snapshots: Snapshots;
   /** Records made before start(), and rates and clock events that arrive while the thread is not running. */
   #earlyRecords: (() => void)[] = [];
-  #healthMark: Mark | null = null;
-  #alertMark: Mark | null = null;
+  #wasOpened = false;
   #refused = false;
 
   constructor(options: StoreOptions) {
@@ -90,20 +89,22 @@ export class Store implements HistoryReader, ShutdownBook {
 
   /**
    * Records one health status before it is published. `line` is the status as JSON. The samples of a newcomer stay in memory until a
-   * status of the same node arrives with `isNewcomer` false.
+   * status of the same node arrives with `isNewcomer` false. Returns its cursor; null: the time is invalid, or the database has not been
+   * opened yet and may hold later cursors.
    */
-  recordHealth(status: HealthStatus, line: string, timestampMs: number, isNewcomer = false): void {
+  recordHealth(status: HealthStatus, line: string, timestampMs: number, isNewcomer = false): Mark | null {
     if (!isStorableTime(timestampMs)) {
       this.#refuse(status);
-      return;
+      return null;
     }
     if (!this.#recorder.isOpen) {
       this.#earlyRecords.push(() => this.recordHealth(status, line, timestampMs, isNewcomer));
-      return;
+      return null;
     }
-    this.#healthMark = this.#recorder.add(status, line, timestampMs, isNewcomer);
+    const mark = this.#recorder.add(status, line, timestampMs, isNewcomer);
     if (this.#recorder.isBatchFull) this.#thread.sendBatches();
     if (this.#recorder.isOver) this.#thread.rotate();
+    return this.#wasOpened ? mark : null;
   }
 
   /** Drops the samples of a newcomer, none of which has been written. */
@@ -114,18 +115,17 @@ export class Store implements HistoryReader, ShutdownBook {
 
   /**
    * Records a change of an episode before it is published. Resolves once the change is durable, or after DURABLE_DEADLINE_MS if the disk
-   * does not keep up; with false if the change was already recorded. Calls resolve in call order. Changes of remote nodes survive a
+   * does not keep up. Calls resolve in call order. Changes of remote nodes survive a
    * SIGKILL at once and a power cut after the next commit, as samples do; beyond their daily write budget they are kept in memory only.
    */
-  async recordAlert(alert: Alert): Promise<boolean> {
+  async recordAlert(alert: Alert): Promise<RecordedAlert> {
     if (!this.#recorder.isOpen) {
       this.#earlyRecords.push(() => void this.recordAlert(alert));
-      return true;
+      return { isNew: true, mark: null };
     }
     const mark = this.#recorder.write(JSON.stringify(alert));
-    const isNew = await this.#thread.askDurably('alert', { alert, mark });
-    this.#alertMark = mark;
-    return isNew ?? true;
+    const isNew = (await this.#thread.askDurably('alert', { alert, mark })) ?? true;
+    return { isNew, mark: this.#wasOpened ? mark : null };
   }
 
   /** Records the publish rate of a remote node. `sinceMs` is a time of that node's clock. */
@@ -173,10 +173,6 @@ export class Store implements HistoryReader, ShutdownBook {
     return this.#thread.ask('recorded', query);
   }
 
-  position(): Position | null {
-    return this.#healthMark && this.#alertMark && { health: this.#healthMark, alert: this.#alertMark };
-  }
-
   segment(): number | null {
     return this.#recorder.isOpen ? this.#recorder.segment : null;
   }
@@ -203,9 +199,7 @@ export class Store implements HistoryReader, ShutdownBook {
   }
 
   #onOpening(): void {
-    const nothingYet = { segment: this.#recorder.segment, order: 0 };
-    this.#healthMark ??= nothingYet;
-    this.#alertMark ??= nothingYet;
+    this.#wasOpened = true;
     const earlyRecords = this.#earlyRecords;
     this.#earlyRecords = [];
     for (const record of earlyRecords) record();

@@ -117,7 +117,7 @@ t.test('events go to each reader that asked for them, whichever node it follows,
     reader.received.filter(({ event }) => event === 'shutdown').map(({ data }) => JSON.parse(data));
   for (const n of [1, 2, 3]) server.publishShutdown(progress(n));
   const status = statusOf('health_monitor', Date.UTC(2026, 2, 4));
-  server.publishHealth(status, JSON.stringify(status));
+  server.publishHealth(status, JSON.stringify(status), null);
   for (const reader of [readers.all, readers.shutdown, readers.other]) {
     await reader.untilCount(3);
     t.same(received(reader), [1, 2, 3].map(progress));

@@ -250,9 +250,9 @@ export class GatheringService {
     const nowMs = this.clocks.wallMilliseconds();
     const status = statusOf(this.#localNode, nowMs, more);
     const line = JSON.stringify(status);
-    this.store.recordHealth(status, line, nowMs);
+    const mark = this.store.recordHealth(status, line, nowMs);
     this.live.setStatus(status, this.clocks.monotonicSeconds(), 1);
-    this.rest.publishHealth(status, line);
+    this.rest.publishHealth(status, line, mark);
     return status;
   }
 
@@ -288,9 +288,9 @@ export class GatheringService {
     for (const alert of changes) {
       this.live.setAlert(alert);
       this.#alerting = this.#alerting.then(async () => {
-        await this.store.recordAlert(alert);
+        const { mark } = await this.store.recordAlert(alert);
         this.published.push(alert);
-        this.rest.publishAlert(alert);
+        this.rest.publishAlert(alert, mark);
       });
     }
   }

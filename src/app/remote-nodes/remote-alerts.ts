@@ -2,7 +2,7 @@ import { type Alert, changeKey, isAbout, nodeOfAlertId } from '../../core/alerts
 import { isPlausible } from '../../core/alerts/node-watch.ts';
 import { type LineLimit, TokenBucket } from '../../core/alerts/rate-limit.ts';
 import { METRICS } from '../../core/metrics.ts';
-import type { Log, Publisher } from '../../core/ports.ts';
+import type { Log, Publisher, RecordedAlert } from '../../core/ports.ts';
 import { type Clocks, isoUtc } from '../../core/time/time.ts';
 import type { Live } from '../live.ts';
 
@@ -22,7 +22,7 @@ export interface RemoteAlertsOptions {
   readonly log: Log;
   readonly lines: LineLimit;
   readonly live: Live;
-  readonly store: { recordAlert(alert: Alert): Promise<boolean> };
+  readonly store: { recordAlert(alert: Alert): Promise<RecordedAlert> };
   readonly events: Pick<Publisher, 'publishAlert'>;
 }
 
@@ -85,7 +85,8 @@ export class RemoteAlerts {
     const superseded = alert.resolved || before ? [] : this.#supersededBy(alert);
     if (alert.resolved) this.#open.delete(alert.alert_id);
     else this.#open.set(alert.alert_id, alert);
-    if (!(await store.recordAlert(alert))) {
+    const { isNew, mark } = await store.recordAlert(alert);
+    if (!isNew) {
       // The change is known from an earlier run, or its episode is resolved.
       if (this.#open.get(alert.alert_id) !== alert) return;
       if (before) this.#open.set(alert.alert_id, before);
@@ -96,7 +97,7 @@ export class RemoteAlerts {
     const { alert_id, metric, severity, threshold, value } = alert;
     const what = alert.resolved ? 'remote alert resolved' : `remote alert ${severity}`;
     if (this.#changeLines.take(clocks.monotonicSeconds())) log('notice', what, { metric, value, threshold, alert_id });
-    events.publishAlert(alert);
+    events.publishAlert(alert, mark);
     for (const other of superseded) if (this.#open.has(other.alert_id)) void this.#end(other);
   }
 

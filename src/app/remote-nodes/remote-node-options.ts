@@ -2,7 +2,7 @@ import type { Config } from '../../config/schema.ts';
 import type { Alert } from '../../core/alerts/alert.ts';
 import type { KnownNode } from '../../core/alerts/node-watch.ts';
 import type { HealthStatus } from '../../core/health-status.ts';
-import type { Log, Publisher } from '../../core/ports.ts';
+import type { Log, Mark, Publisher, RecordedAlert } from '../../core/ports.ts';
 import type { Clocks } from '../../core/time/time.ts';
 import type { Live } from '../live.ts';
 import type { LeftNodes } from './left-nodes.ts';
@@ -32,10 +32,10 @@ export interface RemoteNodesOptions {
   readonly log: Log;
   readonly live: Live;
   readonly store: {
-    recordHealth(status: HealthStatus, line: string, timestampMs: number, isNewcomer: boolean): void;
+    recordHealth(status: HealthStatus, line: string, timestampMs: number, isNewcomer: boolean): Mark | null;
     dropNewcomer(node: string): void;
     readonly alertsNotStored: number;
-    recordAlert(alert: Alert): Promise<boolean>;
+    recordAlert(alert: Alert): Promise<RecordedAlert>;
     recordRate(node: string, hertz: number, sinceMs: number): void;
   };
   /** Stores over restarts which nodes left. */

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { Test } from 'tap';
 import type { Alert } from '../../core/alerts/alert.ts';
-import type { LogLevel } from '../../core/ports.ts';
+import type { LogLevel, Mark } from '../../core/ports.ts';
 import { HOUR_MS } from '../../core/time/time.ts';
 import { Store, type StoreOptions } from '../store.ts';
 import type { Timer, Timers } from '../thread/timers.ts';
@@ -80,17 +80,18 @@ export class TestStore {
     });
   }
 
-  record(rows: readonly Row[], node = NODE): void {
-    for (const row of rows) {
+  /** Returns the cursor of each row. */
+  record(rows: readonly Row[], node = NODE): (Mark | null)[] {
+    return rows.map((row) => {
       const status = toStatus(row, node);
-      this.store.recordHealth(status, JSON.stringify(status), row.timestampMs);
-    }
+      return this.store.recordHealth(status, JSON.stringify(status), row.timestampMs);
+    });
   }
 
   /** Records rows after a minute has passed, so that the preceding segment begins to be written. */
-  recordNextMinute(rows: readonly Row[], node = NODE): void {
+  recordNextMinute(rows: readonly Row[], node = NODE): (Mark | null)[] {
     this.#seconds += 60;
-    this.record(rows, node);
+    return this.record(rows, node);
   }
 
   /** Advances the time of disk timeouts and retries. */
