@@ -123,7 +123,7 @@ export interface StorageState {
  */
 export interface Mark {
   readonly segment: number;
-  readonly order: number;
+  readonly sequence: number;
 }
 
 /**

@@ -98,15 +98,15 @@ t.test('the id of an event holds the cursors of the last health status and the l
   await hub.open(access, { kinds: ['health', 'alert'], node: null }, null);
   const alert = { alert_id: 'a/cpu_percent/1' } as Alert;
   hub.publishHealth(STATUS, '{}', null);
-  hub.publishHealth(STATUS, '{}', { segment: 60, order: 1 });
-  hub.publishAlert(alert, { segment: 60, order: 2 });
+  hub.publishHealth(STATUS, '{}', { segment: 60, sequence: 1 });
+  hub.publishAlert(alert, { segment: 60, sequence: 2 });
   hub.publishHealth(STATUS, '{}', null);
-  hub.publishHealth(STATUS, '{}', { segment: 70, order: 1 });
-  hub.publishAlert(alert, { segment: 60, order: 3 });
+  hub.publishHealth(STATUS, '{}', { segment: 70, sequence: 1 });
+  hub.publishAlert(alert, { segment: 60, sequence: 3 });
   const positions = [...access.written().matchAll(/^id: (.*)$/gm)].map(([, id]) => parseId(id as string));
   const at = (health: [number, number], alert: [number, number]): Position => ({
-    health: { segment: health[0], order: health[1] },
-    alert: { segment: alert[0], order: alert[1] },
+    health: { segment: health[0], sequence: health[1] },
+    alert: { segment: alert[0], sequence: alert[1] },
   });
   t.same(positions, [null, at([60, 1], [60, 0]), at([60, 1], [60, 2]), at([60, 1], [60, 2]), at([70, 1], [60, 2]), at([70, 1], [60, 3])]);
 });

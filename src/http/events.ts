@@ -175,7 +175,7 @@ export class EventHub implements Publisher {
 
   #advance(kind: keyof Position, mark: Mark | null): void {
     if (mark === null) return;
-    const none = { segment: mark.segment, order: 0 };
+    const none = { segment: mark.segment, sequence: 0 };
     const position = this.#position ?? { health: none, alert: none };
     if (isBeyond(mark, position[kind])) this.#position = { ...position, [kind]: mark };
   }

@@ -4,7 +4,10 @@ import { runs, SEED } from '../../testkit/effort.ts';
 import type { HistoryReader, Mark, Position, RecordedEvent, RecordedPage, RecordedQuery } from '../core/ports.ts';
 import { formatId, isBeyond, missedSince, parseId } from './resume.ts';
 
-const mark: fc.Arbitrary<Mark> = fc.record({ segment: fc.integer({ min: 0, max: 2 ** 44 }), order: fc.integer({ min: 0, max: 2 ** 24 }) });
+const mark: fc.Arbitrary<Mark> = fc.record({
+  segment: fc.integer({ min: 0, max: 2 ** 44 }),
+  sequence: fc.integer({ min: 0, max: 2 ** 24 }),
+});
 const position: fc.Arbitrary<Position> = fc.record({ health: mark, alert: mark });
 
 t.test('an id encodes the position and is short; other texts are rejected', async (t) => {
@@ -40,12 +43,12 @@ t.test('an id encodes the position and is short; other texts are rejected', asyn
 t.test('of two different marks, exactly one is beyond the other', async (t) => {
   fc.assert(
     fc.property(mark, mark, (a, b) => {
-      const same = a.segment === b.segment && a.order === b.order;
+      const same = a.segment === b.segment && a.sequence === b.sequence;
       return [isBeyond(a, b), isBeyond(b, a)].filter((beyond) => beyond).length === (same ? 0 : 1);
     }),
     { numRuns: runs(100, 1000), seed: SEED },
   );
-  t.equal(isBeyond({ segment: 2, order: 0 }, { segment: 1, order: 9 }), true);
+  t.equal(isBeyond({ segment: 2, sequence: 0 }, { segment: 1, sequence: 9 }), true);
 });
 
 /** A store with these events that implements `recorded` of ports.ts. */
@@ -82,9 +85,9 @@ t.test('from any position, a client gets the remaining events of its filter once
       kinds,
       fc.option(fc.constantFrom('a', 'b')),
       async (list, of, node) => {
-        const events = list.map((one, i) => ({ ...one, mark: { segment: 1000 + Math.floor(i / 7), order: 1 + (i % 7) } }));
+        const events = list.map((one, i) => ({ ...one, mark: { segment: 1000 + Math.floor(i / 7), sequence: 1 + (i % 7) } }));
         const store = new Remembered(events) as unknown as HistoryReader;
-        const start: Position = { health: { segment: 0, order: 0 }, alert: { segment: 0, order: 0 } };
+        const start: Position = { health: { segment: 0, sequence: 0 }, alert: { segment: 0, sequence: 0 } };
         const filter = { kinds: of, node };
         const all = (await missedSince(store, start, filter)).events;
         const json = (found: readonly { json: string }[]): string[] => found.map((one) => one.json);
@@ -104,9 +107,9 @@ t.test('from any position, a client gets the remaining events of its filter once
 });
 
 t.test('the position of an event kind outside of the filter does not advance', async (t) => {
-  const store = new Remembered([{ kind: 'health', node: 'a', json: '1', mark: { segment: 9, order: 9 } }]);
-  const since: Position = { health: { segment: 1, order: 1 }, alert: { segment: 2, order: 2 } };
+  const store = new Remembered([{ kind: 'health', node: 'a', json: '1', mark: { segment: 9, sequence: 9 } }]);
+  const since: Position = { health: { segment: 1, sequence: 1 }, alert: { segment: 2, sequence: 2 } };
   const { events } = await missedSince(store as unknown as HistoryReader, since, { kinds: ['health'], node: null });
-  t.same(events[0]?.position, { health: { segment: 9, order: 9 }, alert: since.alert });
+  t.same(events[0]?.position, { health: { segment: 9, sequence: 9 }, alert: since.alert });
   t.match(store.asked, [{ healthAfter: since.health, alertAfter: null, node: null }]);
 });

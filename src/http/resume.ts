@@ -10,7 +10,7 @@ export interface StreamFilter {
 }
 
 export function isBeyond(mark: Mark, reached: Mark): boolean {
-  return mark.segment > reached.segment || (mark.segment === reached.segment && mark.order > reached.order);
+  return mark.segment > reached.segment || (mark.segment === reached.segment && mark.sequence > reached.sequence);
 }
 
 /**
@@ -19,20 +19,20 @@ export function isBeyond(mark: Mark, reached: Mark): boolean {
  */
 export function formatId(position: Position | null, number: number): string {
   if (!position) return `_${number.toString(36)}`;
-  const mark = ({ segment, order }: Mark): string => `${segment.toString(36)}.${order.toString(36)}`;
+  const mark = ({ segment, sequence }: Mark): string => `${segment.toString(36)}.${sequence.toString(36)}`;
   return `${mark(position.health)}_${mark(position.alert)}_${number.toString(36)}`;
 }
 
 export function parseId(id: string): Position | null {
   const match = ID.exec(id);
   if (!match) return null;
-  const [healthSegment, healthOrder, alertSegment, alertOrder] = match.slice(1).map((text) => Number.parseInt(text, 36)) as [
+  const [healthSegment, healthSequence, alertSegment, alertSequence] = match.slice(1).map((text) => Number.parseInt(text, 36)) as [
     number,
     number,
     number,
     number,
   ];
-  return { health: { segment: healthSegment, order: healthOrder }, alert: { segment: alertSegment, order: alertOrder } };
+  return { health: { segment: healthSegment, sequence: healthSequence }, alert: { segment: alertSegment, sequence: alertSequence } };
 }
 
 /** An event read from the store. */

@@ -44,7 +44,7 @@ function fill(folder: string, rows: readonly Row[]): string {
   const archive = new TestArchive(path, Date.now(), 64e6);
   archive.add(NODE, rows);
   archive.commit();
-  archive.archive.saveAlert(ALERT, { segment: archive.segment, order: rows.length + 1 });
+  archive.archive.saveAlert(ALERT, { segment: archive.segment, sequence: rows.length + 1 });
   archive.close();
   return path;
 }

@@ -17,7 +17,7 @@ async function after(started: TestStore, { health, alert }: Position): Promise<r
 /** Records a robot's and this machine's samples in turn, with occasional alerts; returns them in that order with the cursor after each. */
 async function converse(started: TestStore, fromMs: number, count: number): Promise<{ json: string; position: Position }[]> {
   const said: { json: string; position: Position }[] = [];
-  const none = { segment: started.store.segment() as number, order: 0 };
+  const none = { segment: started.store.segment() as number, sequence: 0 };
   let position: Position = { health: none, alert: none };
   for (let i = 0; i < count; i += 1) {
     const node = i % 3 === 0 ? 'robot' : NODE;
@@ -102,7 +102,7 @@ t.test('after the clock was set back new records follow the existing ones, also 
   const values = [`${NODE}/cpu_percent/0`, START, NODE, 'cpu_percent', 'WARNING', 85, 80, 1, ahead, 7];
   db.prepare('INSERT INTO alert_change VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)').run(...values);
   db.close();
-  const place = { segment: ahead, order: 7 };
+  const place = { segment: ahead, sequence: 7 };
   const check = async (started: TestStore, n: number): Promise<void> => {
     t.ok((started.store.segment() ?? 0) > ahead);
     const alert = change(`${NODE}/cpu_percent/${n}`, START + n);

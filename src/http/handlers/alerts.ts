@@ -35,7 +35,7 @@ function cursorOf(query: Query): Mark {
   const other = Object.keys(query).find((name) => query[name] !== undefined && !WITH_AFTER.includes(name));
   if (other !== undefined) throw invalid('after', after, `together with changes, node and limit, but not with ${other}`);
   if (query['changes'] !== true) throw invalid('after', after, 'together with changes=true');
-  return parseId(after)?.alert ?? { segment: 0, order: 0 };
+  return parseId(after)?.alert ?? { segment: 0, sequence: 0 };
 }
 
 /**

@@ -73,7 +73,8 @@ function megabytes(t: Test, nodes: readonly string[], hours: number): number {
     for (const [i, { node, machine, phaseMs }] of machines.entries()) {
       const columns = toColumns(machine.minute(at, phaseMs));
       // The nodes arrive in turn, with occasional swaps.
-      for (let row = 0; row < 60; row += 1) columns.order[row] = row * nodes.length + i + 1 + (nodes.length > 1 && random() < 0.1 ? 1 : 0);
+      for (let row = 0; row < 60; row += 1)
+        columns.sequence[row] = row * nodes.length + i + 1 + (nodes.length > 1 && random() < 0.1 ? 1 : 0);
       archive.append(at, node, columns);
     }
     opened.nowMs = at + 60_000;
@@ -81,7 +82,7 @@ function megabytes(t: Test, nodes: readonly string[], hours: number): number {
     written.committed();
     if (at % HOUR_MS !== 0) continue;
     for (const node of nodes) {
-      archive.saveAlert(change(`${node}/cpu_percent/${at}`, at), { segment: at, order: 10_000 });
+      archive.saveAlert(change(`${node}/cpu_percent/${at}`, at), { segment: at, sequence: 10_000 });
       written.committed();
     }
   }
@@ -121,7 +122,7 @@ function alertStorm(t: Test, minutes: number, changesAMinute: number) {
       // The worst case: no two changes share a page.
       const scattered = ((n * 2_654_435_761) % 2 ** 32).toString(36);
       const news = change(`${scattered}/battery/${'x'.repeat(200)}${n}`, at - (n % 1000) * 86_400, { metric: 'battery' });
-      if (!archive.saveAlert(news, { segment: at, order: i + 1 })) t.fail('news');
+      if (!archive.saveAlert(news, { segment: at, sequence: i + 1 })) t.fail('news');
     }
     archive.commit(at);
     written.committed();
@@ -147,6 +148,6 @@ t.test('changes of remote alerts write no more per day than this machine itself'
   t.ok(archive.alertsNotStored > count / 2, 'the others are counted');
   const shown = archive.alerts.list({ ...ALL, nowMs: START + HOUR_MS, limit: 20_000 }).alerts;
   t.ok(shown.length > stored.count, `${shown.length} of the open ones are shown`);
-  t.ok(archive.saveAlert(change('a/cpu_percent/1', START), { segment: START + HOUR_MS, order: 1 }), 'a local alert is new');
+  t.ok(archive.saveAlert(change('a/cpu_percent/1', START), { segment: START + HOUR_MS, sequence: 1 }), 'a local alert is new');
   t.ok(archive.db.prepare("SELECT 1 FROM episode WHERE alert_id = 'a/cpu_percent/1'").get(), 'and written at once');
 });

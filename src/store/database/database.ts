@@ -4,15 +4,15 @@ import { isoUtc } from '../../core/time/time.ts';
 
 /** "EdgH": identifies our databases among other SQLite files. */
 export const APPLICATION_ID = 0x45646748;
-export const SCHEMA_VERSION = 3;
+export const SCHEMA_VERSION = 4;
 const TABLES = ['node', 'rate', 'raw', 'minute', 'hour', 'episode', 'alert_change', 'clock_event', 'shutdown_request', 'lag'];
 /**
  * Few rows are written, and rarely, to spare flash: `raw` has one blob per minute and node (chunk.ts), `minute` and `hour` have one blob
  * per hour and node (summary-codec.ts). Only rare records such as alerts have one row each.
  */
 const SCHEMA = `
--- gathered: its samples came from another machine.
-CREATE TABLE node (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, gathered INTEGER NOT NULL DEFAULT 0);
+-- remote: its samples came from another machine.
+CREATE TABLE node (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, remote INTEGER NOT NULL);
 CREATE TABLE rate (node_id INTEGER NOT NULL, since_ms INTEGER NOT NULL, hertz REAL NOT NULL, PRIMARY KEY (node_id, since_ms)) WITHOUT ROWID;
 CREATE TABLE raw (
   node_id INTEGER NOT NULL, from_ms INTEGER NOT NULL, segment INTEGER NOT NULL, to_ms INTEGER NOT NULL, samples BLOB NOT NULL,
@@ -29,11 +29,11 @@ CREATE INDEX episode_open ON episode (resolved) WHERE resolved = 0;
 CREATE TABLE alert_change (
   alert_id TEXT NOT NULL, changed_ms INTEGER NOT NULL, node TEXT NOT NULL, metric TEXT NOT NULL, severity TEXT NOT NULL,
   value REAL, threshold REAL, resolved INTEGER NOT NULL,
-  -- When it was recorded, as a place among all records.
-  segment INTEGER NOT NULL DEFAULT 0, ordinal INTEGER NOT NULL DEFAULT 0,
+  -- The cursor of its record.
+  segment INTEGER NOT NULL, sequence INTEGER NOT NULL,
   PRIMARY KEY (changed_ms, alert_id, severity, resolved)
 ) WITHOUT ROWID;
-CREATE INDEX alert_change_by_record ON alert_change (segment, ordinal);
+CREATE INDEX alert_change_by_record ON alert_change (segment, sequence);
 CREATE TABLE clock_event (timestamp_ms INTEGER NOT NULL, kind TEXT NOT NULL, delta_seconds REAL NOT NULL, PRIMARY KEY (timestamp_ms, kind)) WITHOUT ROWID;
 CREATE TABLE shutdown_request (
   accepted INTEGER NOT NULL, request_id TEXT NOT NULL, ended INTEGER NOT NULL, document TEXT NOT NULL,

@@ -5,8 +5,7 @@ export class NodeTable {
   readonly #localNode: string | null;
   #db: DatabaseSync;
   #ids = new Map<string, number>();
-  /** Remote nodes. */
-  readonly #gathered = new Set<string>();
+  readonly #remote = new Set<string>();
   /** Nodes without a row yet whose samples are to be written. */
   readonly #kept = new Set<string>();
 
@@ -24,10 +23,10 @@ export class NodeTable {
 
   /** Loads the rows; also after a rollback, which removes the ids assigned in that transaction. */
   load(): void {
-    const rows = this.#db.prepare('SELECT id, name, gathered FROM node').all() as { id: number; name: string; gathered: number }[];
+    const rows = this.#db.prepare('SELECT id, name, remote FROM node').all() as { id: number; name: string; remote: number }[];
     this.#ids = new Map(rows.map(({ id, name }) => [name, id]));
-    this.#gathered.clear();
-    for (const { name, gathered } of rows) if (gathered !== 0) this.#gathered.add(name);
+    this.#remote.clear();
+    for (const { name, remote } of rows) if (remote !== 0) this.#remote.add(name);
   }
 
   get ids(): ReadonlyMap<string, number> {
@@ -52,22 +51,22 @@ export class NodeTable {
   /** Inserts the node if it has no row yet. */
   idOf(node: string): number {
     const known = this.#ids.get(node);
-    const gathered = this.#isRemote(node);
+    const isRemote = this.#isRemote(node);
     // A machine may take over the name of another one.
-    if (known !== undefined && this.#gathered.has(node) === gathered) return known;
+    if (known !== undefined && this.#remote.has(node) === isRemote) return known;
     this.#db
-      .prepare('INSERT INTO node (name, gathered) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET gathered = excluded.gathered')
-      .run(node, gathered ? 1 : 0);
-    if (gathered) this.#gathered.add(node);
-    else this.#gathered.delete(node);
+      .prepare('INSERT INTO node (name, remote) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET remote = excluded.remote')
+      .run(node, isRemote ? 1 : 0);
+    if (isRemote) this.#remote.add(node);
+    else this.#remote.delete(node);
     const { id } = this.#db.prepare('SELECT id FROM node WHERE name = ?').get(node) as { id: number };
     this.#ids.set(node, id);
     return id;
   }
 
   /** The remote ones of the nodes in the database and of `others`. */
-  gathered(others: readonly string[]): Set<string> {
-    return new Set([...this.#gathered, ...others].filter((node) => this.#isRemote(node)));
+  remoteNodes(others: readonly string[]): Set<string> {
+    return new Set([...this.#remote, ...others].filter((node) => this.#isRemote(node)));
   }
 
   #isRemote(node: string): boolean {

@@ -259,7 +259,7 @@ t.test('of remote alerts the last changes are kept, with all open ones and all o
   for (let i = 0; i < 60; i += 1) {
     const isOwn = i % 3 === 0;
     const alert = change(`${isOwn ? NODE : 'robot'}/cpu_percent/${i}`, NOW + i * 1000, { resolved: i > 1 });
-    archive.saveAlert(alert, { segment: NOW, order: i + 1 });
+    archive.saveAlert(alert, { segment: NOW, sequence: i + 1 });
   }
   pruneRemoteAlerts(archive.db, NODE, 10);
   const changes = archive.alerts.list({ ...ALL, range: { fromMs: NOW, toMs: NOW + DAY_MS }, changes: true }).alerts;

@@ -57,8 +57,8 @@ const REMOTE_ALERTS = 50_000;
 /** Removes the oldest changes and episodes of remote nodes beyond the limit, since neither age nor size bounds how many nodes publish. */
 export function pruneRemoteAlerts(db: DatabaseSync, localNode: string, most = REMOTE_ALERTS): void {
   db.prepare(
-    `DELETE FROM alert_change WHERE node <> ?1 AND (segment, ordinal) <= (SELECT segment, ordinal FROM alert_change WHERE node <> ?1
-     ORDER BY segment DESC, ordinal DESC LIMIT 1 OFFSET ?2)`,
+    `DELETE FROM alert_change WHERE node <> ?1 AND (segment, sequence) <= (SELECT segment, sequence FROM alert_change WHERE node <> ?1
+     ORDER BY segment DESC, sequence DESC LIMIT 1 OFFSET ?2)`,
   ).run(localNode, most);
   db.prepare(
     `DELETE FROM episode WHERE node <> ?1 AND resolved = 1 AND changed_ms <= (SELECT changed_ms FROM episode WHERE node <> ?1 AND resolved = 1

@@ -31,7 +31,7 @@ export function orderKey(alert: Alert): string {
 }
 
 /** Marks a change carried over from another database, which is not sent to event streams again. */
-export const BEFORE_ALL: Mark = { segment: 0, order: 0 };
+export const BEFORE_ALL: Mark = { segment: 0, sequence: 0 };
 
 export interface RecordedChange {
   readonly alert: Alert;
@@ -68,7 +68,7 @@ export class AlertTable {
           alert.threshold,
           resolved,
           mark.segment,
-          mark.order,
+          mark.sequence,
         );
       if (changes === 0) return false;
       const beganMs = Math.min(raisedMs ?? changedMs, changedMs);
@@ -124,14 +124,14 @@ export class AlertTable {
   recorded(after: Mark, node: string | null, limit: number): RecordedChange[] {
     const rows = this.#db
       .prepare(
-        `SELECT * FROM alert_change WHERE (segment, ordinal) > (?, ?) ${node === null ? '' : 'AND node = ?'}
-         ORDER BY segment, ordinal LIMIT ?`,
+        `SELECT * FROM alert_change WHERE (segment, sequence) > (?, ?) ${node === null ? '' : 'AND node = ?'}
+         ORDER BY segment, sequence LIMIT ?`,
       )
-      .all(after.segment, after.order, ...(node === null ? [] : [node]), limit) as unknown as (AlertRow & {
+      .all(after.segment, after.sequence, ...(node === null ? [] : [node]), limit) as unknown as (AlertRow & {
       segment: number;
-      ordinal: number;
+      sequence: number;
     })[];
-    return rows.map((row) => ({ alert: toAlert(row), mark: { segment: row.segment, order: row.ordinal } }));
+    return rows.map((row) => ({ alert: toAlert(row), mark: { segment: row.segment, sequence: row.sequence } }));
   }
 
   /** Segment of the last change recorded; 0: there is none. */

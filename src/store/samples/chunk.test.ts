@@ -46,14 +46,14 @@ const columns: fc.Arbitrary<Columns> = fc.integer({ min: 0, max: 120 }).chain((c
       times: times(count),
       metrics: fc.tuple(...METRICS.map(() => column(count))),
       status: fc.array(fc.integer({ min: 0, max: STATUSES.length - 1 }), { minLength: count, maxLength: count }),
-      order: orders(count),
+      sequence: orders(count),
     })
-    .map(({ times: timestampMs, metrics, status, order }) => ({
+    .map(({ times: timestampMs, metrics, status, sequence }) => ({
       count,
       timestampMs: Float64Array.from(timestampMs),
       metrics: metrics.map((values) => Float64Array.from(values)),
       status: Uint8Array.from(status),
-      order: Uint32Array.from(order),
+      sequence: Uint32Array.from(sequence),
     })),
 );
 
@@ -68,7 +68,7 @@ t.test('any samples are decoded exactly', async (t) => {
         after.count === before.count &&
         identical(after.timestampMs, before.timestampMs) &&
         identical(after.status, before.status) &&
-        identical(after.order, before.order) &&
+        identical(after.sequence, before.sequence) &&
         after.metrics.every((values, m) => identical(values, before.metrics[m] as Float64Array))
       );
     }),
@@ -83,7 +83,7 @@ t.test('arrays with spare capacity are written up to the count', async (t) => {
     timestampMs: Float64Array.of(5, 99),
     metrics: METRICS.map((_, m) => Float64Array.of(m, 99)),
     status: Uint8Array.of(2, 1),
-    order: Uint32Array.of(7, 99),
+    sequence: Uint32Array.of(7, 99),
   };
   const { count, timestampMs, metrics, status } = decodeChunk(encodeChunk(roomy));
   t.same(
@@ -158,7 +158,7 @@ t.test('an unknown format or column encoding is rejected', async (t) => {
     timestampMs: new Float64Array(0),
     metrics: METRICS.map(() => new Float64Array(0)),
     status: new Uint8Array(0),
-    order: new Uint32Array(0),
+    sequence: new Uint32Array(0),
   });
   t.doesNotThrow(() => decodeChunk(blob));
   t.throws(() => decodeChunk(blob.with(0, 3)), /format/);
@@ -197,7 +197,7 @@ t.test('a sample at 1 Hz takes less than 10 bytes', async (t) => {
         }),
       ],
       status: new Uint8Array(60),
-      order: Uint32Array.from({ length: 60 }, (_, i) => i + 1),
+      sequence: Uint32Array.from({ length: 60 }, (_, i) => i + 1),
     };
     bytes += encodeChunk(chunk).length;
   }

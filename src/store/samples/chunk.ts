@@ -12,11 +12,11 @@ export interface Columns {
   /** Index into STATUSES. */
   readonly status: Uint8Array;
   /** Sequence number of the record within its segment, from 1: the order of arrival over all nodes. */
-  readonly order: Uint32Array;
+  readonly sequence: Uint32Array;
 }
 
 /** As HistoryPage has them: without sequence numbers. */
-export function emptyPage(capacity: number): Omit<Columns, 'order'> {
+export function emptyPage(capacity: number): Omit<Columns, 'sequence'> {
   return {
     count: 0,
     timestampMs: new Float64Array(capacity),
@@ -26,12 +26,10 @@ export function emptyPage(capacity: number): Omit<Columns, 'order'> {
 }
 
 export function emptyColumns(capacity: number): Columns {
-  return { ...emptyPage(capacity), order: new Uint32Array(capacity) };
+  return { ...emptyPage(capacity), sequence: new Uint32Array(capacity) };
 }
 
-const FORMAT = 2;
-/** A page has no sequence numbers; its rows are ordered by time. */
-const FORMAT_WITHOUT_ORDER = 1;
+const FORMAT = 1;
 const AS_HUNDREDTHS = 0;
 const AS_DOUBLES = 1;
 
@@ -81,18 +79,18 @@ function readColumn(input: ByteReader, into: Float64Array, count: number): void 
 }
 
 /** First number and spacing, then the differences to that spacing unless all are zero, as with a single node. */
-function writeOrder(out: ByteWriter, order: Uint32Array, count: number): void {
+function writeSequence(out: ByteWriter, sequence: Uint32Array, count: number): void {
   if (count === 0) return;
-  const first = order[0] as number;
-  const spacing = count > 1 ? Math.max(0, Math.round(((order[count - 1] as number) - first) / (count - 1))) : 0;
+  const first = sequence[0] as number;
+  const spacing = count > 1 ? Math.max(0, Math.round(((sequence[count - 1] as number) - first) / (count - 1))) : 0;
   let even = true;
-  for (let i = 1; i < count && even; i += 1) even = (order[i] as number) - (order[i - 1] as number) === spacing;
+  for (let i = 1; i < count && even; i += 1) even = (sequence[i] as number) - (sequence[i - 1] as number) === spacing;
   out.unsigned(first);
   out.unsigned(spacing * 2 + (even ? 0 : 1));
-  for (let i = 1; i < count && !even; i += 1) out.signed((order[i] as number) - (order[i - 1] as number) - spacing);
+  for (let i = 1; i < count && !even; i += 1) out.signed((sequence[i] as number) - (sequence[i - 1] as number) - spacing);
 }
 
-function readOrder(input: ByteReader, into: Uint32Array): void {
+function readSequence(input: ByteReader, into: Uint32Array): void {
   if (into.length === 0) return;
   let at = input.unsigned();
   const form = input.unsigned();
@@ -110,7 +108,7 @@ function readOrder(input: ByteReader, into: Uint32Array): void {
  * received.
  */
 export function encodeChunk(columns: Columns): Uint8Array {
-  const { count, timestampMs, metrics, status, order } = columns;
+  const { count, timestampMs, metrics, status, sequence } = columns;
   const out = new ByteWriter();
   out.unsigned(FORMAT);
   out.unsigned(count);
@@ -132,7 +130,7 @@ export function encodeChunk(columns: Columns): Uint8Array {
     out.unsigned(end - i);
     i = end;
   }
-  writeOrder(out, order, count);
+  writeSequence(out, sequence, count);
   return out.take();
 }
 
@@ -150,13 +148,12 @@ function columnsOf(count: number): Columns {
 /** Unpacks a blob into the columns that `allocate` returns for a count, or into new ones. Throws RangeError for a damaged blob. */
 export function decodeChunk(blob: Uint8Array, allocate: (count: number) => Columns = columnsOf): Columns {
   const input = new ByteReader(blob);
-  const format = input.unsigned();
-  if (format !== FORMAT && format !== FORMAT_WITHOUT_ORDER) throw new RangeError('unknown chunk format');
+  if (input.unsigned() !== FORMAT) throw new RangeError('unknown chunk format');
   const count = input.unsigned();
   // Each sample takes at least about five bytes, so a forged count cannot force a large allocation.
   if (count > blob.length) throw new RangeError('count beyond the blob');
   const columns = allocate(count);
-  const { timestampMs, metrics, status, order } = columns;
+  const { timestampMs, metrics, status, sequence } = columns;
   let at = input.signed();
   const spacing = input.unsigned();
   for (let i = 0; i < count; i += 1) {
@@ -171,8 +168,7 @@ export function decodeChunk(blob: Uint8Array, allocate: (count: number) => Colum
     status.fill(value, i, i + run);
     i += run;
   }
-  for (let i = 0; i < count; i += 1) order[i] = i + 1;
-  if (format === FORMAT) readOrder(input, order);
+  readSequence(input, sequence);
   input.end();
   return columns;
 }

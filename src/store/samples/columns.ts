@@ -14,7 +14,7 @@ function pick(columns: Columns, rows: Uint32Array): Columns {
     timestampMs: take(columns.timestampMs),
     metrics: columns.metrics.map(take),
     status: Uint8Array.from(rows, (row) => columns.status[row] as number),
-    order: Uint32Array.from(rows, (row) => columns.order[row] as number),
+    sequence: Uint32Array.from(rows, (row) => columns.sequence[row] as number),
   };
 }
 
@@ -44,15 +44,15 @@ function concatenate(list: readonly Columns[]): Columns {
     return joined;
   };
   const status = new Uint8Array(count);
-  const order = new Uint32Array(count);
+  const sequence = new Uint32Array(count);
   let offset = 0;
   for (const columns of list) {
     status.set(columns.status.subarray(0, columns.count), offset);
-    order.set(columns.order.subarray(0, columns.count), offset);
+    sequence.set(columns.sequence.subarray(0, columns.count), offset);
     offset += columns.count;
   }
   const metrics = (list[0]?.metrics ?? []).map((_, m) => join((columns) => columns.metrics[m] as Float64Array));
-  return { count, timestampMs: join((columns) => columns.timestampMs), metrics, status, order };
+  return { count, timestampMs: join((columns) => columns.timestampMs), metrics, status, sequence };
 }
 
 /** Splits where a chunk would exceed its limits, where the hour changes, and where time runs backwards. */
@@ -70,7 +70,7 @@ export function* splitIntoChunks(columns: Columns): Generator<Columns> {
       timestampMs: columns.timestampMs.subarray(start, i),
       metrics: columns.metrics.map((column) => column.subarray(start, i)),
       status: columns.status.subarray(start, i),
-      order: columns.order.subarray(start, i),
+      sequence: columns.sequence.subarray(start, i),
     };
     start = i;
   }

@@ -11,10 +11,10 @@ const RECENT_MS = 5 * MINUTE_MS;
 /** First and last receive times of the remote nodes. `lastHourMs` returns a node's newest hour; null: there is none. */
 export function findRemoteNodes(
   source: SegmentSource,
-  gathered: Iterable<string>,
+  remoteNodes: Iterable<string>,
   lastHourMs: (node: string) => number | null,
 ): KnownNode[] {
-  return [...gathered].map((name) => {
+  return [...remoteNodes].map((name) => {
     const segment = lastSegment(source, name);
     const hourMs = lastHourMs(name);
     const lastSeenMs = segment ?? (hourMs === null ? null : hourMs + HOUR_MS);
@@ -37,12 +37,12 @@ function lastSegment({ nodes, raw, lags, pending, nowMs }: SegmentSource, name: 
 }
 
 function recentStamps(source: SegmentSource, name: string, segment: number): Stamp[] {
-  const rows: { segment: number; order: number; stamp: Stamp }[] = [];
+  const rows: { segment: number; sequence: number; stamp: Stamp }[] = [];
   for (const { segment: at, columns } of segmentParts(source, segment - RECENT_MS, name)) {
     for (let row = 0; row < columns.count; row += 1) {
       const values = columns.metrics.map((column) => column[row] as number);
       const stamp = { ms: columns.timestampMs[row] as number, print: fingerprint(values, columns.status[row] as number) };
-      rows.push({ segment: at, order: columns.order[row] as number, stamp });
+      rows.push({ segment: at, sequence: columns.sequence[row] as number, stamp });
     }
   }
   return rows

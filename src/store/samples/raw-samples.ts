@@ -145,7 +145,7 @@ export class RawSamples {
 
   /** First and last receive times of the remote nodes; `lastHourMs` gives the last one where raw samples are pruned. */
   remoteNodes(lastHourMs: (node: string) => number | null): KnownNode[] {
-    return findRemoteNodes(this.#source(), this.#nodes.gathered(this.nodesWaiting()), lastHourMs);
+    return findRemoteNodes(this.#source(), this.#nodes.remoteNodes(this.nodesWaiting()), lastHourMs);
   }
 
   /** Time of the node's first raw sample. */

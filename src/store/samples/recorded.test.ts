@@ -10,7 +10,7 @@ import { compareMarks, recorded } from './recorded.ts';
 
 const NOW = Math.floor(Date.now() / HOUR_MS) * HOUR_MS;
 const NODES = ['a', 'b', '/robots/arm'];
-const NOTHING: Mark = { segment: 0, order: 0 };
+const NOTHING: Mark = { segment: 0, sequence: 0 };
 
 /** One record of a segment: a status of a node with a clock offset, or a change of an alert. */
 type Step = { readonly node: string; readonly offsetMs: number } | 'alert';
@@ -54,7 +54,7 @@ t.test('after any cursor, all later records are returned once and in order of re
         segment += pauseMs;
         opened.nowMs = segment;
         steps.forEach((one, i) => {
-          const mark = { segment, order: i + 1 };
+          const mark = { segment, sequence: i + 1 };
           if (one === 'alert') {
             const alert = change(`${NODES[i % 3]}/cpu_percent/${segment}-${i}`, segment - i * HOUR_MS);
             opened.archive.saveAlert(alert, mark);
@@ -108,14 +108,14 @@ t.test('a long period without records is skipped', async (t) => {
     opened.archive.commit(segment);
   }
   const { events, more } = recorded(opened.archive, {
-    healthAfter: { segment: early, order: 1 },
+    healthAfter: { segment: early, sequence: 1 },
     alertAfter: NOTHING,
     node: null,
     limit: 10,
   });
   t.same([events.length, more], [1, false]);
   t.match(events[0]?.json, isoUtc(NOW - MINUTE_MS));
-  const ahead = { segment: NOW + DAY_MS, order: 0 };
+  const ahead = { segment: NOW + DAY_MS, sequence: 0 };
   t.same(recorded(opened.archive, { healthAfter: ahead, alertAfter: ahead, node: null, limit: 10 }), { events: [], more: false });
 });
 
@@ -129,7 +129,7 @@ t.test('the last segment is found also after the clock was set back', async (t) 
   opened.archive.append(NOW + 1, 'a', toColumns([row(NOW - HOUR_MS)]));
   opened.archive.commit(NOW + 1);
   t.equal(opened.archive.lastSegment(), NOW + 1);
-  opened.archive.saveAlert(change('a/cpu_percent/1', NOW - HOUR_MS), { segment: NOW + 2, order: 1 });
+  opened.archive.saveAlert(change('a/cpu_percent/1', NOW - HOUR_MS), { segment: NOW + 2, sequence: 1 });
   t.equal(opened.archive.lastSegment(), NOW + 2);
 });
 
@@ -180,19 +180,19 @@ t.test('a name that passes from one machine to another', async (t) => {
     opened.archive.append(at, node, toColumns([row(at)]));
     opened.archive.commit(at);
   };
-  const gathered = (): string[] => opened.archive.remoteNodes().map(({ name }) => name);
+  const remoteNodes = (): string[] => opened.archive.remoteNodes().map(({ name }) => name);
   opened.localNode = 'a';
   opened.restart();
   add('a', NOW - 5000);
   add('b', NOW - 4000);
-  t.same(gathered(), ['b']);
+  t.same(remoteNodes(), ['b']);
   opened.localNode = 'b';
   opened.restart();
-  t.same(gathered(), [], 'a former name of this machine is not a remote node');
+  t.same(remoteNodes(), [], 'a former name of this machine is not a remote node');
   add('b', NOW - 3000);
   add('a', NOW - 2000);
-  t.same(gathered(), ['a']);
+  t.same(remoteNodes(), ['a']);
   opened.localNode = 'c';
   opened.restart();
-  t.same(gathered(), ['a']);
+  t.same(remoteNodes(), ['a']);
 });

@@ -7,7 +7,7 @@ import type { RecordedChange } from '../events/alert-table.ts';
 import type { Columns } from './chunk.ts';
 
 export function compareMarks(a: Mark, b: Mark): number {
-  return a.segment - b.segment || a.order - b.order;
+  return a.segment - b.segment || a.sequence - b.sequence;
 }
 
 /** Samples of one node in a segment. */
@@ -38,7 +38,7 @@ function statusesAfter(recordings: Recordings, after: Mark, node: string | null,
   let rows: Row[] = [];
   let segment = -1;
   const take = (): void => {
-    rows.sort((a, b) => a.order - b.order);
+    rows.sort((a, b) => a.sequence - b.sequence);
     for (const row of rows.slice(0, limit - found.length)) found.push(statusEvent(row));
     rows = [];
   };
@@ -48,10 +48,10 @@ function statusesAfter(recordings: Recordings, after: Mark, node: string | null,
       if (found.length >= limit) return found;
       segment = part.segment;
     }
-    const beyond = segment === after.segment ? after.order : 0;
+    const beyond = segment === after.segment ? after.sequence : 0;
     for (let row = 0; row < part.columns.count; row += 1) {
-      const order = part.columns.order[row] as number;
-      if (order > beyond) rows.push({ part, row, order });
+      const sequence = part.columns.sequence[row] as number;
+      if (sequence > beyond) rows.push({ part, row, sequence });
     }
   }
   take();
@@ -61,10 +61,10 @@ function statusesAfter(recordings: Recordings, after: Mark, node: string | null,
 interface Row {
   readonly part: SegmentPart;
   readonly row: number;
-  readonly order: number;
+  readonly sequence: number;
 }
 
-function statusEvent({ part: { segment, node, columns }, row, order }: Row): RecordedEvent {
+function statusEvent({ part: { segment, node, columns }, row, sequence }: Row): RecordedEvent {
   const readings = METRICS.map((metric, m) => {
     const value = (columns.metrics[m] as Float64Array)[row];
     return [metric, Number.isFinite(value) ? value : null];
@@ -72,7 +72,7 @@ function statusEvent({ part: { segment, node, columns }, row, order }: Row): Rec
   const status = STATUSES[columns.status[row] as number];
   const timestamp = isoUtc(columns.timestampMs[row] as number);
   const json = JSON.stringify({ ...Object.fromEntries(readings), status, node_name: node, timestamp });
-  return { kind: 'health', node, mark: { segment, order }, json };
+  return { kind: 'health', node, mark: { segment, sequence }, json };
 }
 
 function toEvent({ alert, mark }: RecordedChange): RecordedEvent {

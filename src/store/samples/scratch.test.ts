@@ -11,11 +11,11 @@ t.test('released columns are reused, and none that is still in use', async (t) =
   const scratch = new Scratch();
   const [first, second] = [scratch.take(60), scratch.take(65)];
   t.not(first.timestampMs.buffer, second.timestampMs.buffer);
-  t.same([first.count, first.metrics.map(({ length }) => length), second.order.length], [60, [60, 60, 60, 60], 65]);
+  t.same([first.count, first.metrics.map(({ length }) => length), second.sequence.length], [60, [60, 60, 60, 60], 65]);
   scratch.release();
   const again = scratch.take(3);
   t.equal(again.timestampMs.buffer, first.timestampMs.buffer);
-  t.same([again.count, again.timestampMs.length, again.status.length, again.order.length], [3, 3, 3, 3]);
+  t.same([again.count, again.timestampMs.length, again.status.length, again.sequence.length], [3, 3, 3, 3]);
   t.equal(scratch.take(66).status.buffer, second.status.buffer);
   t.equal(scratch.take(4096).count, 4096);
 });

@@ -22,7 +22,7 @@ export class Scratch {
       timestampMs: columns.timestampMs.subarray(0, count),
       metrics: columns.metrics.map((column) => column.subarray(0, count)),
       status: columns.status.subarray(0, count),
-      order: columns.order.subarray(0, count),
+      sequence: columns.sequence.subarray(0, count),
     };
   }
 

@@ -34,7 +34,7 @@ export class SegmentRecorder {
   #samples = 0;
   #startSeconds = 0;
   /** Sequence number of the last record within the segment. */
-  #order = 0;
+  #sequence = 0;
   #isBatchFull = false;
   #spoolFailed = false;
 
@@ -74,7 +74,7 @@ export class SegmentRecorder {
   /** Begins a segment with this number or a later one. */
   begin(atLeast = 0): void {
     this.#startSeconds = this.#monotonicSeconds();
-    this.#order = 0;
+    this.#sequence = 0;
     try {
       this.#spool?.begin(Math.max(Date.now(), atLeast));
     } catch (error) {
@@ -91,7 +91,7 @@ export class SegmentRecorder {
 
   /** Writes a record other than a sample and returns its cursor. */
   write(line: string): Mark {
-    this.#order += 1;
+    this.#sequence += 1;
     try {
       this.#spool?.write(line);
       this.#spoolFailed = false;
@@ -101,7 +101,7 @@ export class SegmentRecorder {
         this.#log('error', 'cannot write the spool', { folder: this.#spool?.folder, error: (error as Error).message });
       this.#spoolFailed = true;
     }
-    return { segment: this.segment, order: this.#order };
+    return { segment: this.segment, sequence: this.#sequence };
   }
 
   /** Writes a sample and returns its cursor. `line` is the status as JSON. */
@@ -111,7 +111,7 @@ export class SegmentRecorder {
     this.#batches.set(status.node_name, entry);
     entry.isNewcomer = isNewcomer;
     const { batch } = entry;
-    batch.add(status, timestampMs, mark.order);
+    batch.add(status, timestampMs, mark.sequence);
     this.#samples += 1;
     if (batch.count >= MAX_BATCH) this.#isBatchFull = true;
     return mark;

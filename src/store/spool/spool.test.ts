@@ -64,7 +64,7 @@ t.test('the next run reads back all records, by segment and node', async (t) => 
     [first, second],
     'without the current segment',
   );
-  t.same(leftovers[0]?.alerts, [{ order: 3, alert: alert(3) }], 'with its line number');
+  t.same(leftovers[0]?.alerts, [{ sequence: 3, alert: alert(3) }], 'with its line number');
   t.same(
     leftovers[0]?.samples.map(({ node, columns }) => [node, toRows(columns)]),
     [
@@ -190,24 +190,24 @@ t.test('a line keeps its number, also after the file system was full', { skip: w
   const spool = openSpool(t, disk.folder);
   const segment = spool.begin(1);
   const written: number[] = [];
-  const write = (order: number): void => {
+  const write = (sequence: number): void => {
     try {
-      spool.write(line(row(order)));
-      written.push(order);
+      spool.write(line(row(sequence)));
+      written.push(sequence);
     } catch {
       // Full.
     }
   };
-  for (let order = 1; order <= 400; order += 1) {
-    if (order === 100 || order === 250) disk.fill();
-    if (order === 200 || order === 350) disk.free();
-    write(order);
+  for (let sequence = 1; sequence <= 400; sequence += 1) {
+    if (sequence === 100 || sequence === 250) disk.fill();
+    if (sequence === 200 || sequence === 350) disk.free();
+    write(sequence);
   }
   spool.end();
   t.ok(written.length >= 200 && written.length < 350, `${written.length} were written`);
   const { samples } = parseSegment(segment, readFileSync(join(disk.folder, `${segment}.ndjson`), 'utf8'));
   const columns = samples[0]?.columns as Columns;
-  t.same([...columns.order], written);
+  t.same([...columns.sequence], written);
   t.same([...columns.timestampMs], written);
 });
 
@@ -229,8 +229,8 @@ t.test('dropping the samples of a segment keeps its alerts, each with its number
         segment: loud,
         samples: [],
         alerts: [
-          { order: 2, alert: alert(2) },
-          { order: 3, alert: alert(2, true) },
+          { sequence: 2, alert: alert(2) },
+          { sequence: 3, alert: alert(2, true) },
         ],
       },
     ],
@@ -263,9 +263,9 @@ t.test('a deleted spool is recreated by the next line, which keeps its number', 
   next.begin(2000);
   const [leftover] = next.leftovers();
   t.equal(leftover?.segment, segment);
-  t.same(leftover?.alerts, [{ order: 5, alert: alert(5) }]);
+  t.same(leftover?.alerts, [{ sequence: 5, alert: alert(5) }]);
   t.same(
-    leftover?.samples.map(({ columns }) => [toRows(columns), [...columns.order]]),
+    leftover?.samples.map(({ columns }) => [toRows(columns), [...columns.sequence]]),
     [[[row(6)], [6]]],
   );
 });

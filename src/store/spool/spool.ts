@@ -173,25 +173,25 @@ export class Spool {
 /** A health status and its line number. */
 interface Numbered {
   readonly status: HealthStatus;
-  readonly order: number;
+  readonly sequence: number;
 }
 
 /** Parses a segment. Exported for tests with torn and invalid content. */
 export function parseSegment(segment: number, text: string): Leftover {
-  const alerts: { order: number; alert: Alert }[] = [];
+  const alerts: { sequence: number; alert: Alert }[] = [];
   const shutdowns: ShutdownRecord[] = [];
   const statuses = new Map<string, Numbered[]>();
   for (const [index, line] of text.split('\n').slice(0, -1).entries()) {
     const document = parseLine(line);
     if (document === null) continue;
-    const order = index + 1;
+    const sequence = index + 1;
     if ('alert_id' in document) {
-      alerts.push({ order, alert: document });
+      alerts.push({ sequence, alert: document });
     } else if ('request_id' in document) {
       shutdowns.push(document);
     } else {
       const list = statuses.get(document.node_name) ?? [];
-      list.push({ status: document, order });
+      list.push({ status: document, sequence });
       statuses.set(document.node_name, list);
     }
   }
@@ -236,7 +236,7 @@ export function isStorableTime(timestampMs: number): boolean {
 
 function toColumns(list: readonly Numbered[]): Columns {
   const columns = emptyColumns(list.length);
-  for (const [row, { status, order }] of list.entries()) setRow(columns, row, status, order);
+  for (const [row, { status, sequence }] of list.entries()) setRow(columns, row, status, sequence);
   return { ...columns, count: list.length };
 }
 
@@ -245,7 +245,7 @@ export function setRow(
   columns: Columns,
   row: number,
   status: HealthStatus,
-  order: number,
+  sequence: number,
   timestampMs: number = Date.parse(status.timestamp),
 ): void {
   columns.timestampMs[row] = Math.trunc(timestampMs); // The time stamp's text has whole milliseconds.
@@ -253,5 +253,5 @@ export function setRow(
     (columns.metrics[m] as Float64Array)[row] = status[metric] ?? Number.NaN;
   });
   columns.status[row] = STATUSES.indexOf(status.status);
-  columns.order[row] = order;
+  columns.sequence[row] = sequence;
 }

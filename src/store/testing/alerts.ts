@@ -77,9 +77,9 @@ const episode: fc.Arbitrary<Episode> = fc
 export const history: fc.Arbitrary<Alert[]> = fc.array(fc.tuple(episode, fc.nat(1000)), { maxLength: 25, size: 'max' }).map((episodes) =>
   episodes
     .flatMap(([{ node, metric, changes }, start], i) =>
-      distinct(changes).map((one, n) => ({ order: start + n * 40, alert: { ...one, metric, alert_id: `${node}/${metric}/${i}` } })),
+      distinct(changes).map((one, n) => ({ sequence: start + n * 40, alert: { ...one, metric, alert_id: `${node}/${metric}/${i}` } })),
     )
-    .sort((a, b) => a.order - b.order)
+    .sort((a, b) => a.sequence - b.sequence)
     .map(({ alert }) => alert),
 );
 

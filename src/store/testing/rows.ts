@@ -26,8 +26,8 @@ export function series(fromMs: number, count: number, periodMs = 1000): Row[] {
   });
 }
 
-/** `firstOrder`: sequence number of the first row within its segment; the others follow. */
-export function toColumns(rows: readonly Row[], firstOrder = 1): Columns {
+/** `firstSequence`: sequence number of the first row within its segment; the others follow. */
+export function toColumns(rows: readonly Row[], firstSequence = 1): Columns {
   const columns = emptyColumns(rows.length);
   rows.forEach(({ timestampMs, values, status }, i) => {
     columns.timestampMs[i] = timestampMs;
@@ -35,12 +35,12 @@ export function toColumns(rows: readonly Row[], firstOrder = 1): Columns {
       column[i] = values[m] ?? Number.NaN;
     });
     columns.status[i] = STATUSES.indexOf(status);
-    columns.order[i] = firstOrder + i;
+    columns.sequence[i] = firstSequence + i;
   });
   return { ...columns, count: rows.length };
 }
 
-export function toRows(columns: Omit<Columns, 'order'>): Row[] {
+export function toRows(columns: Omit<Columns, 'sequence'>): Row[] {
   return Array.from({ length: columns.count }, (_, i) => ({
     timestampMs: columns.timestampMs[i] as number,
     values: columns.metrics.map((column) => (Number.isNaN(column[i]) ? null : (column[i] as number))),

@@ -58,7 +58,7 @@ export interface Leftover {
   readonly bytes: number;
   readonly samples: readonly { readonly node: string; readonly columns: Columns }[];
   /** With the sequence number of each. */
-  readonly alerts: readonly { readonly order: number; readonly alert: Alert }[];
+  readonly alerts: readonly { readonly sequence: number; readonly alert: Alert }[];
   readonly shutdowns: readonly ShutdownRecord[];
 }
 

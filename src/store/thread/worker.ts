@@ -72,7 +72,7 @@ function open(request: OpenRequest): OpenAnswer {
   archive = store;
   let recovered = 0;
   for (const { segment, alerts, shutdowns, samples } of request.leftovers) {
-    for (const { order, alert } of alerts) attempt(() => store.saveAlert(alert, { segment, order }));
+    for (const { sequence, alert } of alerts) attempt(() => store.saveAlert(alert, { segment, sequence }));
     for (const record of shutdowns) attempt(() => store.saveShutdown(record));
     for (const { node: name, columns } of samples) {
       if (columns.count === 0 || store.samples.hasSegment(segment, name, columns.timestampMs)) continue;

@@ -292,7 +292,7 @@ function inspect(folder: string): Disk {
     };
     if (tables.n < 3) return { ...nothing, damage };
     const changes = db
-      .prepare('SELECT alert_id, changed_ms, severity, resolved FROM alert_change ORDER BY segment, ordinal')
+      .prepare('SELECT alert_id, changed_ms, severity, resolved FROM alert_change ORDER BY segment, sequence')
       .all() as unknown as ChangeRow[];
     const last = new Map(changes.map((row) => [row.alert_id, row]));
     const episodes = db.prepare('SELECT alert_id, changed_ms, severity, resolved FROM episode').all() as unknown as ChangeRow[];
