@@ -28,7 +28,7 @@ t.test('who never reads is dropped and counted; who reads gets everything', asyn
   };
   const sleepers = [
     ...(await Promise.all(Array.from({ length: SLEEPERS }, () => asleep('')))),
-    ...(await Promise.all(Array.from({ length: RESUMING }, () => asleep('Last-Event-ID: 0.0-0.0-0\r\n')))),
+    ...(await Promise.all(Array.from({ length: RESUMING }, () => asleep('Last-Event-ID: 0.0_0.0_0\r\n')))),
   ];
   const status = (): Promise<StatusDocument['rest']> => service.json<StatusDocument>('/status').then(({ rest }) => rest);
   let batches = 1;

@@ -83,7 +83,7 @@ const BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
   streams: {
     atOnce: 1000,
     // Everything since the start of the service, so that much is sent at once.
-    begin: (socket) => send(socket, request('/events', 'Last-Event-ID: 1.1-1.1-1\r\n')),
+    begin: (socket) => send(socket, request('/events', 'Last-Event-ID: 1.1_1.1_1\r\n')),
     reads: false,
     restMs: 3_600_000,
   },
