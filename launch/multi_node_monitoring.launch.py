@@ -32,9 +32,9 @@ def role_node(role, config, data_folder, namespaced):
         if context.is_shutdown or event.returncode == 0:
             return None
         if event.returncode in FINAL_EXIT_CODES:
-            return [LogInfo(msg=f'{role} is not started again: its own log says what to change')]
+            return [LogInfo(msg=f'{role} is not restarted; its log shows what to change')]
         return [
-            LogInfo(msg=f'{role} starts again in {RESTART_DELAY_SECONDS:g} s'),
+            LogInfo(msg=f'{role} restarts in {RESTART_DELAY_SECONDS:g} s'),
             TimerAction(
                 period=RESTART_DELAY_SECONDS,
                 actions=[role_node(role, config, data_folder, namespaced)],

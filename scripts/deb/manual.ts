@@ -131,7 +131,7 @@ Roles of a robot, each for a process of its own.
 .I /etc/edge\\-health/shutdown.d
 The hooks of a safe shutdown, unless
 .B safe_shutdown.hooks_path
-says otherwise.
+names another folder.
 .SH SEE ALSO
 .BR edge\\-health (8),
 .I /usr/share/doc/edge\\-health/configuration.md

@@ -46,7 +46,7 @@ export function readOptions(argv: readonly string[], own: Architecture | null): 
   const known = ARCHITECTURES.map(({ debian }) => debian).join(' or ');
   const architecture = values.arch === undefined ? own : ARCHITECTURES.find(({ debian }) => debian === values.arch);
   if (architecture === undefined) throw new BuildFailed(`--arch is ${values.arch}, allowed is ${known}`);
-  if (architecture === null) throw new BuildFailed(`the package is built for ${known}, which this machine is not: say --arch`);
+  if (architecture === null) throw new BuildFailed(`the package is built for ${known}, and this machine is neither: give --arch`);
   if (values.version !== undefined && !VERSION.test(values.version)) {
     throw new BuildFailed(`--version is ${values.version}; allowed are a digit, then letters, digits and . + ~`);
   }

@@ -21,7 +21,9 @@ export function unpackedNode(target: Architecture, cache: string): string {
   if (!existsSync(tarball)) download(name, wanted, tarball);
   const integrity = `sha512-${createHash('sha512').update(readFileSync(tarball)).digest('base64')}`;
   if (integrity !== pins.integrity[name]) {
-    throw new BuildFailed(`${tarball} is ${integrity}, but ${PINS} says ${pins.integrity[name]}: remove it, and find out who changed it`);
+    throw new BuildFailed(
+      `checksum of ${tarball} is ${integrity}, expected ${pins.integrity[name]} (${PINS}): remove the file and find out what changed it`,
+    );
   }
   const folder = join(cache, `${name}-${wanted}`);
   rmSync(folder, { recursive: true, force: true });
