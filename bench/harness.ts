@@ -1,4 +1,4 @@
-/** The harness over a week: the record of 604,800 health statuses, heard both ways, and the report that is made of it. */
+/** The harness over a week: the record of 604,800 health statuses from the topic and the event stream, and the report of it. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, statSync } from 'node:fs';
@@ -16,41 +16,41 @@ import { median, pause, worst } from './support/statistics.ts';
 
 const STATUSES = 604_800;
 const RUNS = 10;
-/** Entries written at once: a sync a minute is what a watcher takes a week for. */
+/** Entries per write. An observer syncs once per minute; doing that here for a week of entries would take too long. */
 const BATCH = 500;
-const LOOK_EVERY_SECONDS = 0.002;
+const POLL_SECONDS = 0.002;
 
-/** What a program took, from its start to its end. */
+/** Cost of a program from its start to its end. */
 interface Cost {
   readonly seconds: number;
   readonly cpuSeconds: number;
-  /** The most resident memory it ever had. */
+  /** Peak resident memory. */
   readonly megabytes: number;
 }
 
-function write(folder: string): number {
+function writeRecord(folder: string): number {
   const [begin, ...entries] = week();
-  if (begin?.type !== 'begin') throw new Error('the week does not begin');
+  if (begin?.type !== 'begin') throw new Error('the first entry of the week is not of type begin');
   const writer = RecordWriter.create(folder, begin);
   let statuses = 0;
   for (let from = 0; from < entries.length; from += BATCH) {
     const batch = entries.slice(from, from + BATCH);
     writer.append(...batch);
-    for (const entry of batch) statuses += heard(entry);
+    for (const entry of batch) statuses += countStatuses(entry);
   }
   writer.close();
   if (writer.problem) throw new Error(writer.problem);
-  // Those that a late joiner is told again are more.
+  // A late joiner receives the last statuses again.
   if (statuses < STATUSES || statuses > STATUSES + 20) throw new Error(`${statuses} statuses instead of ${STATUSES}`);
   return writer.bytes;
 }
 
-function heard(entry: RecordEntry): number {
+function countStatuses(entry: RecordEntry): number {
   if (entry.type !== 'minute' || !entry.topic) return 0;
   return entry.topic.first === null ? 0 : 1 + entry.topic.steps.length;
 }
 
-/** Runs a command of the harness as a user does, and looks at its memory until it ends: the kernel keeps the most it ever had. */
+/** Runs a command of the harness as a user does. Reads VmHWM until the process ends, since it is gone with the process. */
 async function run(cleanup: Cleanup, argv: readonly string[]): Promise<Cost & { readonly code: number | null; readonly output: string }> {
   const begun = performance.now();
   const child: ChildProcess = cleanup.own(
@@ -74,9 +74,9 @@ async function run(cleanup: Cleanup, argv: readonly string[]): Promise<Cost & { 
       const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
       cpuSeconds = (Number(fields[11]) + Number(fields[12])) / 100;
     } catch {
-      // It has ended.
+      // The process has ended.
     }
-    await pause(LOOK_EVERY_SECONDS);
+    await pause(POLL_SECONDS);
   }
   return { ...(await ended), megabytes, cpuSeconds, output };
 }
@@ -84,39 +84,39 @@ async function run(cleanup: Cleanup, argv: readonly string[]): Promise<Cost & { 
 await benchmark('harness', async ({ cleanup, progress }): Promise<Outcome> => {
   const folder = join(cleanup.folderOnDisk(), 'week');
   progress('writing the record of a week');
-  const bytes = write(folder);
+  const bytes = writeRecord(folder);
   const reports: Cost[] = [];
   for (let n = 0; n < RUNS; n += 1) {
     progress(`report ${n + 1} of ${RUNS}`);
     const { code, output, ...cost } = await run(cleanup, ['report', folder]);
-    if (code !== 0) throw new Error(`the report ended with ${code}, and the week should pass: ${output}`);
+    if (code !== 0) throw new Error(`the report exited with ${code} instead of 0: ${output}`);
     reports.push(cost);
   }
   const report = JSON.parse(readFileSync(join(folder, 'report.json'), 'utf8')) as ReportDocument;
   if (report.verdict !== 'PASS' || report.record?.bytes !== bytes) throw new Error(`${report.verdict} of ${report.record?.bytes} bytes`);
   progress('verify');
   const verified = await run(cleanup, ['verify', folder]);
-  if (verified.code !== 0) throw new Error(`verify ended with ${verified.code}: ${verified.output}`);
+  if (verified.code !== 0) throw new Error(`verify exited with ${verified.code}: ${verified.output}`);
   const sizes = REPORT_FILES.map((name) => statSync(join(folder, name)).size);
   return {
     rows: [
-      { figure: 'record of a week at 1 Hz, heard both ways', unit: 'MB', ours: bytes / 1e6, atMost: 50 },
+      { figure: 'record of a week at 1 Hz, topic and event stream', unit: 'MB', value: bytes / 1e6, atMost: 50 },
       {
         figure: `report of a week, from the record to the files, worst of ${RUNS}`,
         unit: 's',
-        ours: worst(reports.map((of) => of.seconds)),
+        value: worst(reports.map((of) => of.seconds)),
         atMost: 3,
       },
-      { figure: 'the same, median', unit: 's', ours: median(reports.map((of) => of.seconds)) },
-      { figure: 'CPU of it, median', unit: 's', ours: median(reports.map((of) => of.cpuSeconds)) },
-      { figure: 'resident memory of it, highest', unit: 'MB', ours: worst(reports.map((of) => of.megabytes)), atMost: 200 },
-      { figure: 'verify of the same week', unit: 's', ours: verified.seconds },
-      { figure: 'resident memory of it', unit: 'MB', ours: verified.megabytes },
-      { figure: 'the four files of the report', unit: 'MB', ours: sizes.reduce((sum, size) => sum + size, 0) / 1e6 },
+      { figure: 'the same, median', unit: 's', value: median(reports.map((of) => of.seconds)) },
+      { figure: 'its CPU time, median', unit: 's', value: median(reports.map((of) => of.cpuSeconds)) },
+      { figure: 'its resident memory, highest', unit: 'MB', value: worst(reports.map((of) => of.megabytes)), atMost: 200 },
+      { figure: 'verify of the same week', unit: 's', value: verified.seconds },
+      { figure: 'its resident memory', unit: 'MB', value: verified.megabytes },
+      { figure: 'the four files of the report', unit: 'MB', value: sizes.reduce((sum, size) => sum + size, 0) / 1e6 },
     ],
     notes: [
-      `A made-up week of ${STATUSES.toLocaleString('en-US')} health statuses that passes, received on the topic and on the event stream, a minute an entry, written by the harness's own writer; then \`edge-health harness report\` as a process of its own, from its start to its end: it follows the chain of hashes, judges, and writes report.html, report.md, report.json and junit.xml.`,
-      `${RECORD_FILE} was in the page cache. Memory: VmHWM of the process, looked at every ${LOOK_EVERY_SECONDS * 1000} ms until it ended.`,
+      `A synthetic week of ${STATUSES.toLocaleString('en-US')} health statuses with verdict PASS, received on the topic and on the event stream, one entry per minute, written by the harness's own writer; then \`edge-health harness report\` as a separate process, from its start to its end: it verifies the hash chain, judges, and writes report.html, report.md, report.json and junit.xml.`,
+      `${RECORD_FILE} was in the page cache. Memory: VmHWM of the process, read every ${POLL_SECONDS * 1000} ms until it ended.`,
     ],
   };
 });

@@ -4,43 +4,45 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { thisMachine } from '../testkit/machine/machine-info.ts';
-import { serviceNodeOptions } from './support/ours.ts';
 import type { Outcome } from './support/outcome.ts';
 import { quantity, verdict } from './support/render.ts';
 import { saveOutcome } from './support/results.ts';
+import { serviceNodeOptions } from './support/service-process.ts';
 
 interface Program {
   readonly about: string;
-  /** It is ended after so long, the long measurement not counted. */
-  readonly boundMinutes: number;
-  /** It has a long measurement, whose length is so many times --minutes at most. */
+  /** Timeout, in addition to the long measurement. */
+  readonly timeoutMinutes: number;
+  /** Maximum length of its long measurement as a multiple of --minutes. */
   readonly long?: number;
 }
 
 const PROGRAMS: Readonly<Record<string, Program>> = {
-  sample: { about: 'CPU of one sample, against systeminformation', boundMinutes: 4 },
-  service: { about: 'the whole service at 1 Hz, against collectd and node_exporter', boundMinutes: 3, long: 1 },
-  start: { about: 'start to the first health status, against node_exporter', boundMinutes: 3 },
-  rest: { about: '/health at 1,000 requests a second, against node_exporter', boundMinutes: 4 },
-  week: { about: 'questions over a week of samples, against plain SQL', boundMinutes: 15 },
-  thousand: { about: '1,000 samples a second, for information', boundMinutes: 4 },
-  appliance: { about: 'the package under systemd: installation, start, cost, recovery', boundMinutes: 10, long: 1 },
-  ros: { about: 'both ROS 2 transports: latency, cost, 1,000 statuses a second', boundMinutes: 15, long: 1 },
-  fleet: { about: 'one appliance and 10, 100, 300 robots on the ROS 2 graph', boundMinutes: 30 },
-  ops: { about: 'the scheduler of operations with all jobs, for an hour', boundMinutes: 4, long: 6 },
-  harness: { about: 'the harness over a week: its record and its report', boundMinutes: 5 },
+  sample: { about: 'CPU of one sample, against systeminformation', timeoutMinutes: 4 },
+  spool: { about: 'one record in the spool, against SQLite', timeoutMinutes: 2 },
+  service: { about: 'the whole service at 1 Hz, against collectd and node_exporter', timeoutMinutes: 3, long: 1 },
+  start: { about: 'start to the first health status, against node_exporter', timeoutMinutes: 3 },
+  rest: { about: '/health at 1,000 requests per second, against node_exporter', timeoutMinutes: 4 },
+  week: { about: 'queries over a week of samples, against plain SQL', timeoutMinutes: 15 },
+  thousand: { about: '1,000 samples per second, for information', timeoutMinutes: 4 },
+  appliance: { about: 'the package under systemd: installation, start, cost, recovery', timeoutMinutes: 10, long: 1 },
+  ros: { about: 'both ROS 2 transports: latency, cost, 1,000 statuses per second', timeoutMinutes: 15, long: 1 },
+  fleet: { about: 'one appliance and 10, 100, 300 robots on the ROS 2 graph', timeoutMinutes: 30 },
+  ops: { about: 'the scheduler with all maintenance jobs, for an hour', timeoutMinutes: 4, long: 6 },
+  harness: { about: 'the harness over a week: its record and its report', timeoutMinutes: 5 },
 };
 const ORDER = Object.keys(PROGRAMS);
-/** After being asked to end, a program has this long to end what it started. */
-const PATIENCE_SECONDS = 30;
+/** From SIGTERM to SIGKILL: the program ends its child processes in this time. */
+const KILL_AFTER_SECONDS = 30;
 
 const USAGE = `Usage: npm run bench -- [--only NAME,...] [--minutes N]
 
-Measures edge-health beside its rivals and writes bench/RESULTS.md. Takes about three hours; nothing else should run meanwhile.
+Measures edge-health and comparable programs (baselines) and writes bench/RESULTS.md. Takes about three hours; run nothing else
+on the machine.
 
-  --only NAME,...  only these, the others keep their figures:
+  --only NAME,...  run only these; the figures of the others are kept:
 ${ORDER.map((name) => `                     ${name.padEnd(9)} ${PROGRAMS[name]?.about}`).join('\n')}
-  --minutes N      length of the long measurement of \`service\`, and twice that of \`ros\`, a sixth of that of \`ops\` (default 10)
+  --minutes N      length of the long measurement of \`service\`; \`ros\` takes half of it, \`ops\` six times as long (default 10)
 `;
 
 function fail(message: string): never {
@@ -57,7 +59,7 @@ function readOptions(): { names: readonly string[]; minutes: number } | null {
     if (!(minutes > 0 && minutes <= 1440)) fail(`--minutes is "${values.minutes}"; allowed: above 0 up to 1440`);
     const wanted = values.only?.split(',') ?? ORDER;
     const unknown = wanted.filter((name) => !ORDER.includes(name));
-    if (unknown.length > 0) fail(`there is no benchmark "${unknown.join(', ')}"`);
+    if (unknown.length > 0) fail(`unknown benchmark "${unknown.join(', ')}"`);
     return { names: ORDER.filter((name) => wanted.includes(name)), minutes };
   } catch (error) {
     return fail((error as Error).message);
@@ -66,22 +68,22 @@ function readOptions(): { names: readonly string[]; minutes: number } | null {
 
 let interrupted = false;
 
-/** Runs one program; null when it failed or took too long. It ends what it started by itself. */
-async function run(name: string, minutes: number): Promise<Outcome | null> {
+/** Runs one program; null when it failed or timed out. The program ends its own child processes. */
+async function runProgram(name: string, minutes: number): Promise<Outcome | null> {
   const file = fileURLToPath(new URL(`./${name}.ts`, import.meta.url));
-  const argv = [...process.execArgv, ...(name === 'sample' ? serviceNodeOptions() : []), file, `--minutes=${minutes}`];
+  const argv = [...process.execArgv, ...(name === 'sample' || name === 'spool' ? serviceNodeOptions() : []), file, `--minutes=${minutes}`];
   const child = spawn(process.execPath, argv, { stdio: ['ignore', 'pipe', 'inherit'] });
   let text = '';
   child.stdout.setEncoding('utf8').on('data', (part: string) => {
     text += part;
   });
-  const boundMinutes = (PROGRAMS[name]?.boundMinutes ?? 0) + (PROGRAMS[name]?.long ?? 0) * minutes;
+  const timeoutMinutes = (PROGRAMS[name]?.timeoutMinutes ?? 0) + (PROGRAMS[name]?.long ?? 0) * minutes;
   let killer: NodeJS.Timeout | undefined;
   const end = (): void => {
     child.kill('SIGTERM');
-    killer ??= setTimeout(() => child.kill('SIGKILL'), PATIENCE_SECONDS * 1000);
+    killer ??= setTimeout(() => child.kill('SIGKILL'), KILL_AFTER_SECONDS * 1000);
   };
-  const bound = setTimeout(end, boundMinutes * 60_000);
+  const timeout = setTimeout(end, timeoutMinutes * 60_000);
   const onSignal = (): void => {
     interrupted = true;
     end();
@@ -89,7 +91,7 @@ async function run(name: string, minutes: number): Promise<Outcome | null> {
   process.on('SIGINT', onSignal).on('SIGTERM', onSignal);
   const [code] = (await once(child, 'close')) as [number | null];
   process.off('SIGINT', onSignal).off('SIGTERM', onSignal);
-  clearTimeout(bound);
+  clearTimeout(timeout);
   clearTimeout(killer);
   return code === 0 ? (JSON.parse(text) as Outcome) : null;
 }
@@ -105,18 +107,18 @@ async function main(): Promise<number> {
   for (const name of options.names) {
     if (interrupted) break;
     process.stderr.write(`${name}: ${PROGRAMS[name]?.about}\n`);
-    const outcome = await run(name, options.minutes);
+    const outcome = await runProgram(name, options.minutes);
     if (outcome === null) {
       failed.push(name);
       continue;
     }
     saveOutcome(machine, name, outcome, ORDER);
     for (const row of outcome.rows) {
-      const rival = row.rival ? ` (${row.rival.name}: ${quantity(row.rival.value, row.unit)})` : '';
-      process.stdout.write(`${row.figure}: ${quantity(row.ours, row.unit)}${rival} ${verdict(row).replaceAll('*', '')}\n`);
+      const baseline = row.baseline ? ` (${row.baseline.name}: ${quantity(row.baseline.value, row.unit)})` : '';
+      process.stdout.write(`${row.figure}: ${quantity(row.value, row.unit)}${baseline} ${verdict(row).replaceAll('*', '')}\n`);
     }
   }
-  if (failed.length > 0) process.stderr.write(`bench: not measured: ${failed.join(', ')}; see above\n`);
+  if (failed.length > 0) process.stderr.write(`bench: failed: ${failed.join(', ')}; see above\n`);
   return failed.length > 0 || interrupted ? 1 : 0;
 }
 

@@ -6,17 +6,17 @@ import type { Cleanup } from '../testkit/cleanup.ts';
 import { ProcessMeter } from '../testkit/machine/process-meter.ts';
 import { ROOT } from '../testkit/service/service.ts';
 import { fetchJson } from './support/http.ts';
-import { startService } from './support/ours.ts';
 import type { Outcome } from './support/outcome.ts';
 import { benchmark } from './support/program.ts';
 import { sysTree } from './support/sensor-tree.ts';
+import { startService } from './support/service-process.ts';
 import { pause } from './support/statistics.ts';
 
-/** Of the length of the long measurement: an hour by default. */
-const TIMES = 6;
-const LOOK_EVERY_SECONDS = 1;
-const TELL_EVERY_SECONDS = 60;
-/** Its start is not what is measured. */
+/** Multiple of the long measurement: an hour by default. */
+const LENGTH_FACTOR = 6;
+const POLL_SECONDS = 1;
+const PROGRESS_SECONDS = 60;
+/** Excludes the start of the scheduler. */
 const SETTLE_SECONDS = 10;
 const DAY_SECONDS = 86_400;
 const HOUR_MS = 3_600_000;
@@ -25,10 +25,10 @@ interface Jobs {
   readonly jobs: readonly { readonly name: string; readonly runs: number; readonly failures: number; readonly missed: number }[];
 }
 
-/** A zone in which the next full hour is midnight, so that an hour has the nightly backup in it. */
+/** A time zone in which the next full hour is midnight, so that the nightly backup runs within an hour. */
 function zoneWithMidnightNext(nowMs: number): string {
   const hour = new Date(nowMs + HOUR_MS).getUTCHours();
-  // Signs are the wrong way round in these names: Etc/GMT-3 is ahead of UTC by three hours.
+  // These names have inverted signs: Etc/GMT-3 is three hours ahead of UTC.
   return hour === 0 ? 'Etc/GMT' : hour <= 12 ? `Etc/GMT+${hour}` : `Etc/GMT-${24 - hour}`;
 }
 
@@ -45,7 +45,7 @@ async function startScheduler(cleanup: Cleanup, url: string, dataPath: string): 
     rest: { host: '127.0.0.1', port: Number(new URL(url).port) },
     ops: { timezone: zoneWithMidnightNext(Date.now()) },
   };
-  writeFileSync(file, JSON.stringify(config)); // JSON is YAML too.
+  writeFileSync(file, JSON.stringify(config)); // JSON is valid YAML.
   const runtime = cleanup.folderInMemory();
   const child = spawn(join(ROOT, 'bin/edge-health'), ['ops', 'run', '--config', file], {
     stdio: ['ignore', 'ignore', 'inherit'],
@@ -54,13 +54,13 @@ async function startScheduler(cleanup: Cleanup, url: string, dataPath: string): 
   cleanup.own(child);
   const deadline = performance.now() + 20_000;
   while (!existsSync(join(runtime, 'jobs.json'))) {
-    if (child.exitCode !== null || performance.now() > deadline) throw new Error('the scheduler does not start; see above');
+    if (child.exitCode !== null || performance.now() > deadline) throw new Error('the scheduler did not start; see above');
     await pause(0.1);
   }
   return { pid: child.pid as number, data: join(runtime, 'jobs.json') };
 }
 
-/** Resident memory of the processes that a process has started, where some are running. */
+/** Resident memory of the running child processes. */
 function childrenMegabytes(pid: number): number {
   let sum = 0;
   for (const name of readdirSync('/proc')) {
@@ -70,7 +70,7 @@ function childrenMegabytes(pid: number): number {
       if (Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]) === pid)
         sum += new ProcessMeter(Number(name)).memory().residentMegabytes;
     } catch {
-      // It has ended.
+      // The process has ended.
     }
   }
   return sum;
@@ -82,7 +82,7 @@ await benchmark('ops', async ({ cleanup, minutes, progress }): Promise<Outcome> 
   const service = await startService(cleanup, { sysRoot: sys.path, dataPath });
   const { data, pid } = await startScheduler(cleanup, service.url, dataPath);
   const meter = new ProcessMeter(pid);
-  const seconds = minutes * 60 * TIMES;
+  const seconds = minutes * 60 * LENGTH_FACTOR;
   await pause(Math.min(SETTLE_SECONDS, seconds / 2));
   const read = (): Jobs => JSON.parse(readFileSync(data, 'utf8')) as Jobs;
   const startCpu = meter.cpuSeconds() + meter.childrenCpuSeconds();
@@ -91,14 +91,14 @@ await benchmark('ops', async ({ cleanup, minutes, progress }): Promise<Outcome> 
   const elapsed = (): number => (performance.now() - begun) / 1000;
   const own = (): number => meter.cpuSeconds() - before.own;
   const children = (): number => meter.childrenCpuSeconds() - before.children;
-  let [highest, highestChildren, toldAt] = [0, 0, 0];
+  let [highest, highestChildren, reportedAt] = [0, 0, 0];
   while (elapsed() < seconds) {
-    await pause(Math.min(LOOK_EVERY_SECONDS, Math.max(0.01, seconds - elapsed())));
-    own(); // So that a thread that ends later is not forgotten.
+    await pause(Math.min(POLL_SECONDS, Math.max(0.01, seconds - elapsed())));
+    own(); // Records the CPU time of threads that end before the next reading.
     highest = Math.max(highest, meter.memory().residentMegabytes);
     highestChildren = Math.max(highestChildren, childrenMegabytes(pid));
-    if (elapsed() - toldAt < TELL_EVERY_SECONDS) continue;
-    toldAt = elapsed();
+    if (elapsed() - reportedAt < PROGRESS_SECONDS) continue;
+    reportedAt = elapsed();
     const percent = (100 * (own() + children())) / elapsed();
     progress(`${((seconds - elapsed()) / 60).toFixed(0)} min left; ${percent.toFixed(3)} % CPU so far, ${highest.toFixed(1)} MB`);
   }
@@ -108,7 +108,7 @@ await benchmark('ops', async ({ cleanup, minutes, progress }): Promise<Outcome> 
   const { anonymousMegabytes } = meter.memory();
   const written = ((meter.writtenBytes() - before.written) / 1e6 / length) * DAY_SECONDS;
   const status = await fetchJson<{ status: string }>(`${service.url}/status`);
-  if (!status.status) throw new Error('the service does not answer any more');
+  if (!status.status) throw new Error('the service stopped responding');
   const runs = after.jobs.map(({ failures, missed, name, runs: count }) => {
     const earlier = before.jobs.jobs.find((job) => job.name === name);
     return {
@@ -121,22 +121,22 @@ await benchmark('ops', async ({ cleanup, minutes, progress }): Promise<Outcome> 
   const broken = runs.filter(({ failures, missed }) => failures > 0 || missed > 0);
   return {
     rows: [
-      { figure: 'CPU of the scheduler with all jobs, of one core', unit: '%', ours: figures.own + figures.children, atMost: 0.15 },
-      { figure: 'of it jobs in processes of their own', unit: '%', ours: figures.children },
-      { figure: 'resident memory of the scheduler, highest', unit: 'MB', ours: highest, atMost: 80 },
-      { figure: 'of it anonymous, at the end', unit: 'MB', ours: anonymousMegabytes },
-      // One that is over within a second may not have been seen at all.
+      { figure: 'CPU of the scheduler with all jobs, of one core', unit: '%', value: figures.own + figures.children, atMost: 0.15 },
+      { figure: 'of that, jobs in separate processes', unit: '%', value: figures.children },
+      { figure: 'resident memory of the scheduler, highest', unit: 'MB', value: highest, atMost: 80 },
+      { figure: 'of that, anonymous, at the end', unit: 'MB', value: anonymousMegabytes },
+      // A job shorter than a second may have been missed.
       ...(highestChildren > 0
-        ? [{ figure: 'resident memory of a job in a process of its own, highest', unit: 'MB', ours: highestChildren }]
+        ? [{ figure: 'resident memory of a job in a separate process, highest', unit: 'MB', value: highestChildren }]
         : []),
-      { figure: 'written to disk by the scheduler itself, a day', unit: 'MB', ours: written },
+      { figure: 'written to disk by the scheduler itself per day', unit: 'MB', value: written },
     ],
     notes: [
-      `${(length / 60).toFixed(0)} minutes with the default schedules, beside a service at 1 Hz, in a zone in which an hour has midnight in it: the nightly backup counts, 24 times as often as in a day. Runs: ${runs.map(({ count, name }) => `${name} ${count}`).join(', ')}.`,
-      'CPU: all threads of the scheduler (schedstat), and user and system time of the processes that it started and waited for (/proc/PID/stat, in ticks of 10 ms). Memory: VmRSS, looked at every second. Written: write_bytes of /proc/PID/io of the scheduler and not of its children.',
-      `Start of the scheduler, not in the figures: ${startCpu.toFixed(2)} s of CPU.`,
+      `${(length / 60).toFixed(0)} minutes with the default schedules, beside a service at 1 Hz, in a time zone whose midnight falls into the measured hour: the nightly backup counts, 24 times as often as in a day. Runs: ${runs.map(({ count, name }) => `${name} ${count}`).join(', ')}.`,
+      'CPU: all threads of the scheduler (schedstat), and user and system time of its child processes that have exited (/proc/PID/stat, in ticks of 10 ms). Memory: VmRSS, read every second. Written: write_bytes of /proc/PID/io of the scheduler without its child processes.',
+      `Start of the scheduler, not included: ${startCpu.toFixed(2)} s of CPU.`,
       ...(broken.length > 0
-        ? [`Not as it should be: ${broken.map(({ failures, missed, name }) => `${name} failed ${failures}, missed ${missed}`).join('; ')}.`]
+        ? [`Unexpected: ${broken.map(({ failures, missed, name }) => `${name} failed ${failures}, missed ${missed}`).join('; ')}.`]
         : []),
     ],
   };

@@ -1,11 +1,11 @@
-/** The ROS 2 side: how quickly a status arrives, what it costs, and that none is lost; both transports, to both vendors' subscribers. */
+/** Latency, cost and losses of both ROS 2 transports, with subscribers of both DDS vendors. */
 
 import { peersUnavailable } from '../testkit/dds/peers.ts';
 import { Network } from '../testkit/network/network.ts';
 import type { Outcome, Row } from './support/outcome.ts';
 import { benchmark, type Context } from './support/program.ts';
 import { type AtRest, type Contestant, measureAtRest } from './support/ros-at-rest.ts';
-import { leaveRos, prepareRos, type RosInstallation } from './support/ros-installation.ts';
+import { prepareRos, type RosInstallation, unsourceRos } from './support/ros-installation.ts';
 import { bundlePublisher } from './support/ros-processes.ts';
 import { measureStream, type StreamResult } from './support/ros-stream.ts';
 import { VENDOR_NAMES, VENDORS, type Vendor } from './support/ros-subscriber.ts';
@@ -15,14 +15,14 @@ import { median, quantile, worst } from './support/statistics.ts';
 const LATENCY_HERTZ = 50;
 const FAST_HERTZ = 1000;
 const STREAM_SECONDS = 60;
-/** Of the length of the long measurement. */
+/** Share of the long measurement. */
 const AT_REST_SHARE = 0.5;
-/** One for each network, none of which anybody else uses. */
+/** Each measurement runs in a separate network; at rest, each contestant gets its own domain, counted from `atRest`. */
 const DOMAIN_IDS = { streams: 60, atRest: 70 } as const;
 
 const TRANSPORTS = ['embedded', 'rclnodejs'] as const;
 type Transport = (typeof TRANSPORTS)[number];
-/** Null: not measured, since there is no ROS 2. */
+/** Null: not measured, because ROS 2 is not installed. */
 type Both<T> = Readonly<Record<Transport, T | null>>;
 
 const CONTESTANTS = {
@@ -40,14 +40,14 @@ const NEEDS_ROS: readonly Name[] = ['rclnodejs', 'idle', 'oneNode', 'serviceRcln
 
 type AllAtRest = Readonly<Record<Name, AtRest | null>>;
 
-/** The embedded transport's figure beside that of rclnodejs, where there is one. */
-function beside(row: Omit<Row, 'ours' | 'rival'>, embedded: number, rclnodejs: number | null): Row {
-  return { ...row, ours: embedded, ...(rclnodejs !== null && { rival: { name: 'rclnodejs', value: rclnodejs } }) };
+/** A row of the embedded transport with rclnodejs as its baseline, where that was measured. */
+function withRclnodejs(row: Omit<Row, 'value' | 'baseline'>, embedded: number, rclnodejs: number | null): Row {
+  return { ...row, value: embedded, ...(rclnodejs !== null && { baseline: { name: 'rclnodejs', value: rclnodejs } }) };
 }
 
-/** A figure of all four nodes beside that of the least that rclnodejs can be. */
-function oneNodeBeside(row: Row, value: number | null): Row {
-  return value === null ? row : { ...row, rival: { name: 'one idle node, spin(node, 500)', value } };
+/** A row of all four nodes with a single idle node, the minimum of rclnodejs, as its baseline. */
+function withOneNode(row: Row, value: number | null): Row {
+  return value === null ? row : { ...row, baseline: { name: 'one idle node, spin(node, 500)', value } };
 }
 
 function of(stream: StreamResult, vendor: Vendor): StreamResult['received'][number] {
@@ -60,58 +60,58 @@ function latencyRows(streams: Both<StreamResult>, atRest: AllAtRest): Row[] {
   for (const transport of TRANSPORTS) {
     for (const vendor of VENDORS) {
       const stream = streams[transport];
-      const ours = stream && quantile(of(stream, vendor).milliseconds, 0.99);
-      rows.push({ figure: `publish to receive ${at}, 99 % within: ${transport} to ${VENDOR_NAMES[vendor]}`, unit: 'ms', ours, atMost: 5 });
+      const value = stream && quantile(of(stream, vendor).milliseconds, 0.99);
+      rows.push({ figure: `publish to receive ${at}, 99 % within: ${transport} to ${VENDOR_NAMES[vendor]}`, unit: 'ms', value, atMost: 5 });
     }
   }
   for (const [words, statistic] of [
-    ['half within', median],
+    ['p50', median],
     ['longest', worst],
   ] as const) {
     for (const vendor of VENDORS) {
       const value = (transport: Transport): number | null => streams[transport] && statistic(of(streams[transport], vendor).milliseconds);
       const row = { figure: `the same, ${words}: embedded to ${VENDOR_NAMES[vendor]}`, unit: 'ms' };
-      rows.push(beside(row, value('embedded') as number, value('rclnodejs')));
+      rows.push(withRclnodejs(row, value('embedded') as number, value('rclnodejs')));
     }
   }
   for (const vendor of VENDORS) {
     const value = (transport: Transport): number | null =>
       atRest[transport] && quantile(atRest[transport].milliseconds[vendor] ?? [], 0.99);
-    const row = { figure: `publish to receive at 1 Hz, 99 % within: embedded to ${VENDOR_NAMES[vendor]}`, unit: 'ms' };
-    rows.push(beside(row, value('embedded') as number, value('rclnodejs')));
+    const row = { figure: `publish to receive at 1 Hz, p99: embedded to ${VENDOR_NAMES[vendor]}`, unit: 'ms' };
+    rows.push(withRclnodejs(row, value('embedded') as number, value('rclnodejs')));
   }
   return rows;
 }
 
 function costRows(at: AllAtRest): Row[] {
   const { embedded, idle, nothing, oneNode, rclnodejs, serviceEmbedded, serviceOff, serviceRclnodejs } = at;
-  if (!embedded || !nothing || !serviceEmbedded || !serviceOff) throw new Error('what needs no ROS 2 was not measured');
+  if (!embedded || !nothing || !serviceEmbedded || !serviceOff) throw new Error('a measurement without ROS 2 is missing');
   const cpu = (one: AtRest | null): number | null => one?.cpuPercent ?? null;
   const memory = (one: AtRest | null): number | null => one?.megabytes ?? null;
   const more = (one: AtRest | null, value: (one: AtRest) => number): number | null => one && value(one) - value(serviceOff);
   return [
-    beside(
+    withRclnodejs(
       { figure: 'CPU at 1 Hz with two subscribers, of one core: embedded alone', unit: '%', atMost: 0.2 },
       embedded.cpuPercent,
       cpu(rclnodejs),
     ),
-    { figure: 'the same: rclnodejs alone', unit: '%', ours: cpu(rclnodejs), atMost: 0.15 },
-    { figure: 'the same: a timer and nothing to publish to', unit: '%', ours: nothing.cpuPercent },
-    oneNodeBeside(
-      { figure: 'CPU of rclnodejs with all four nodes, publishing nothing', unit: '%', ours: cpu(idle), atMost: 0.15 },
+    { figure: 'the same: rclnodejs alone', unit: '%', value: cpu(rclnodejs), atMost: 0.15 },
+    { figure: 'the same: a timer without a transport', unit: '%', value: nothing.cpuPercent },
+    withOneNode(
+      { figure: 'CPU of rclnodejs with all four nodes, publishing nothing', unit: '%', value: cpu(idle), atMost: 0.15 },
       cpu(oneNode),
     ),
-    beside({ figure: 'resident memory at 1 Hz: embedded alone', unit: 'MB' }, embedded.megabytes, memory(rclnodejs)),
-    oneNodeBeside({ figure: 'the same: rclnodejs alone', unit: 'MB', ours: memory(rclnodejs), atMost: 65 }, memory(oneNode)),
-    { figure: 'the same: a timer and nothing to publish to', unit: 'MB', ours: nothing.megabytes },
-    { figure: 'CPU of the service at 1 Hz, ros.transport off', unit: '%', ours: serviceOff.cpuPercent },
-    beside(
-      { figure: 'what the graph adds to it: embedded', unit: '%' },
+    withRclnodejs({ figure: 'resident memory at 1 Hz: embedded alone', unit: 'MB' }, embedded.megabytes, memory(rclnodejs)),
+    withOneNode({ figure: 'the same: rclnodejs alone', unit: 'MB', value: memory(rclnodejs), atMost: 65 }, memory(oneNode)),
+    { figure: 'the same: a timer without a transport', unit: 'MB', value: nothing.megabytes },
+    { figure: 'CPU of the service at 1 Hz, ros.transport off', unit: '%', value: serviceOff.cpuPercent },
+    withRclnodejs(
+      { figure: 'increase with the ROS 2 graph: embedded', unit: '%' },
       more(serviceEmbedded, (one) => one.cpuPercent) as number,
       more(serviceRclnodejs, (one) => one.cpuPercent),
     ),
-    { figure: 'resident memory of the service at 1 Hz, ros.transport off', unit: 'MB', ours: serviceOff.megabytes },
-    beside({ figure: 'the same, ros.transport embedded', unit: 'MB' }, serviceEmbedded.megabytes, memory(serviceRclnodejs)),
+    { figure: 'resident memory of the service at 1 Hz, ros.transport off', unit: 'MB', value: serviceOff.megabytes },
+    withRclnodejs({ figure: 'the same, ros.transport embedded', unit: 'MB' }, serviceEmbedded.megabytes, memory(serviceRclnodejs)),
   ];
 }
 
@@ -121,28 +121,30 @@ function fastRows(streams: Both<StreamResult>): Row[] {
   for (const transport of TRANSPORTS) {
     for (const vendor of VENDORS) {
       const stream = streams[transport];
-      const ours = stream && of(stream, vendor).lost;
-      rows.push({ figure: `statuses lost at ${rate} Hz: ${transport} to ${VENDOR_NAMES[vendor]}`, unit: '', ours, atMost: 0 });
+      const value = stream && of(stream, vendor).lost;
+      rows.push({ figure: `statuses lost at ${rate} Hz: ${transport} to ${VENDOR_NAMES[vendor]}`, unit: '', value, atMost: 0 });
     }
   }
   const { embedded, rclnodejs } = streams;
   if (!embedded) throw new Error('the embedded transport was not measured');
   for (const vendor of VENDORS) {
     const value = (stream: StreamResult): number => quantile(of(stream, vendor).milliseconds, 0.99);
-    const row = { figure: `publish to receive at ${rate} Hz, 99 % within: embedded to ${VENDOR_NAMES[vendor]}`, unit: 'ms' };
-    rows.push(beside(row, value(embedded), rclnodejs && value(rclnodejs)));
+    const row = { figure: `publish to receive at ${rate} Hz, p99: embedded to ${VENDOR_NAMES[vendor]}`, unit: 'ms' };
+    rows.push(withRclnodejs(row, value(embedded), rclnodejs && value(rclnodejs)));
   }
-  rows.push(beside({ figure: `CPU at ${rate} Hz, of one core: embedded`, unit: '%' }, embedded.cpuPercent, rclnodejs?.cpuPercent ?? null));
+  rows.push(
+    withRclnodejs({ figure: `CPU at ${rate} Hz, of one core: embedded`, unit: '%' }, embedded.cpuPercent, rclnodejs?.cpuPercent ?? null),
+  );
   return rows;
 }
 
 async function measureAll({ cleanup, minutes, progress }: Context): Promise<Outcome> {
   const unavailable = peersUnavailable();
-  if (unavailable) throw new Error(`the subscribers on other DDS implementations cannot run here: ${unavailable}`);
-  const sourced = leaveRos();
+  if (unavailable) throw new Error(`the subscribers on other DDS implementations are not available: ${unavailable}`);
+  const sourced = unsourceRos();
   const bundle = await bundlePublisher(cleanup);
   const sys = await sysTree(cleanup);
-  progress('preparing rclnodejs, where a ROS 2 is sourced');
+  progress('preparing rclnodejs, if ROS 2 is sourced');
   const found = await prepareIn(sourced, cleanup);
   const ros = 'reason' in found ? null : found;
 
@@ -159,7 +161,7 @@ async function measureAll({ cleanup, minutes, progress }: Context): Promise<Outc
 
   const names = (Object.keys(CONTESTANTS) as Name[]).filter((name) => ros !== null || !NEEDS_ROS.includes(name));
   const atRestSeconds = minutes * 60 * AT_REST_SHARE;
-  progress(`${names.length} processes at 1 Hz, ${atRestSeconds} s after a warm-up`);
+  progress(`${names.length} processes at 1 Hz for ${atRestSeconds} s after a warm-up`);
   const measured = await measureAtRest(
     cleanup,
     bundle,
@@ -177,10 +179,10 @@ async function measureAll({ cleanup, minutes, progress }: Context): Promise<Outc
       'reason' in found
         ? `rclnodejs: not measured, since ${found.reason}.`
         : `rclnodejs: ${found.name}, prepared by \`edge-health ros-setup\`.`,
-      `Each transport publishes to a subscriber on Cyclone DDS and one on Fast DDS (Debian's packages) at the same time, over the loopback interface of a network namespace of its own; reliable, transient local, keep last 10. ${LATENCY_HERTZ} Hz and ${FAST_HERTZ.toLocaleString('en-US')} Hz: the transport alone in a process with the service's Node options, ${seconds} s after a warm-up, one transport after the other.`,
-      "Publish to receive: from right before the transport is called, a stamp in the status itself that is precise to microseconds, to the subscriber's callback, both in wall-clock time of the same machine.",
-      `At 1 Hz: ${atRestSeconds} s after a warm-up, all of them at the same time, each with two subscribers of its own, which got every status. CPU: the kernel's account of every thread (/proc/PID/task/*/schedstat). Memory: the highest VmRSS, looked at every 5 s.`,
-      'Alone: the four nodes with their topics and the service, and what arrives from others is read; no REST, no store, no sensors. The idle figures have no subscribers. 0.15 % and 65 MB are what rclnodejs with a single node at 1 Hz took on another machine, where Node by itself had 42 MB.',
+      `Each transport publishes to a subscriber on Cyclone DDS and one on Fast DDS (Debian's packages) at the same time, over the loopback interface of a separate network namespace; reliable, transient local, keep last 10. ${LATENCY_HERTZ} Hz and ${FAST_HERTZ.toLocaleString('en-US')} Hz: the transport alone in a process with the service's Node options, ${seconds} s after a warm-up, one transport after the other.`,
+      "Publish to receive: from right before the call of the transport (a time stamp with microseconds in the status itself) to the subscriber's callback, both in wall-clock time of the same machine.",
+      `At 1 Hz: ${atRestSeconds} s after a warm-up, all of them at the same time, each with two subscribers, which received every status. CPU: the kernel's account of every thread (/proc/PID/task/*/schedstat). Memory: the highest VmRSS, read every 5 s.`,
+      'Alone: the four nodes with their topics and the service, including the reception of remote messages; no REST, no store, no sensors. The idle figures have no subscribers. 0.15 % and 65 MB are what rclnodejs with a single node at 1 Hz took on another machine, where Node by itself had 42 MB.',
       sys.note,
     ],
   };

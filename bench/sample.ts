@@ -1,4 +1,4 @@
-/** CPU of one sample of all four metrics, against the same through systeminformation. */
+/** CPU time of one sample of all four metrics, against the same with systeminformation. */
 import { cpuTemperature, currentLoad, fsSize, mem } from 'systeminformation';
 import { CpuSource } from '../src/collect/cpu.ts';
 import { DiskSource } from '../src/collect/disk.ts';
@@ -12,33 +12,33 @@ import { sysTree } from './support/sensor-tree.ts';
 import { median, pause } from './support/statistics.ts';
 
 const BATCHES = 100;
-const SAMPLES_A_BATCH = 100;
-const RIVAL_BATCHES = 10;
-/** Enough for the ticks in which the kernel shows the CPU of children (10 ms) to be a few percent of a batch. */
-const RIVAL_SAMPLES_A_BATCH = 10;
+const SAMPLES_PER_BATCH = 100;
+const BASELINE_BATCHES = 10;
+/** The kernel counts the CPU time of child processes in ticks of 10 ms: with this size a tick is a few percent of a batch. */
+const BASELINE_SAMPLES_PER_BATCH = 10;
 const SECONDS_AT_ONE_HERTZ = 30;
 
 const now = (): number => performance.now() / 1000;
 const self = new ProcessMeter('self');
 
-/** All threads of this process, and the children that it waited for. */
+/** All threads of this process and its child processes that have exited. */
 function cpuMicroseconds(): number {
   const { user, system } = process.cpuUsage();
   return user + system + self.childrenCpuSeconds() * 1e6;
 }
 
-/** CPU a sample in each of several batches. */
-async function inBatches(batches: number, samplesABatch: number, sample: () => Promise<unknown>): Promise<number[]> {
+/** CPU time per sample in each of several batches. */
+async function measureBatches(batches: number, samplesPerBatch: number, sample: () => Promise<unknown>): Promise<number[]> {
   const figures: number[] = [];
   for (let batch = 0; batch < batches; batch += 1) {
     const before = cpuMicroseconds();
-    for (let n = 0; n < samplesABatch; n += 1) await sample();
-    figures.push((cpuMicroseconds() - before) / samplesABatch);
+    for (let n = 0; n < samplesPerBatch; n += 1) await sample();
+    figures.push((cpuMicroseconds() - before) / samplesPerBatch);
   }
   return figures;
 }
 
-function sampleOf(probes: readonly Probe[]): Promise<void> {
+function takeSample(probes: readonly Probe[]): Promise<void> {
   return new Promise((resolve) => {
     let waiting = probes.length;
     const settled = (): void => {
@@ -50,10 +50,10 @@ function sampleOf(probes: readonly Probe[]): Promise<void> {
 }
 
 /**
- * systeminformation answers currentLoad from memory when it was asked less than 0.2 s ago. For it, every sample is a second
- * after the one before, however soon it comes.
+ * systeminformation returns a cached currentLoad for 0.2 s. Advancing the wall clock by a second before each sample makes it
+ * measure every time.
  */
-function eachASecondLater(sample: () => Promise<unknown>): () => Promise<unknown> {
+function withAdvancingClock(sample: () => Promise<unknown>): () => Promise<unknown> {
   const wallClock = Date.now;
   let aheadMs = 0;
   Date.now = () => wallClock() + aheadMs;
@@ -63,8 +63,8 @@ function eachASecondLater(sample: () => Promise<unknown>): () => Promise<unknown
   };
 }
 
-/** CPU a sample when a second lies between two of them, its timer included. */
-async function atOneHertz(sample: () => Promise<unknown>): Promise<number> {
+/** CPU time per sample at one sample per second, timer included. */
+async function measureAtOneHertz(sample: () => Promise<unknown>): Promise<number> {
   await pause(1);
   const before = cpuMicroseconds();
   for (let n = 0; n < SECONDS_AT_ONE_HERTZ; n += 1) {
@@ -80,27 +80,27 @@ await benchmark('sample', async ({ cleanup, progress }): Promise<Outcome> => {
   await temperature.search();
   const sources = [new CpuSource('/proc', now), new MemorySource('/proc'), new DiskSource(['/'], now), temperature];
   const probes = sources.map((source) => new Probe(source, now));
-  const sample = (): Promise<void> => sampleOf(probes);
+  const sample = (): Promise<void> => takeSample(probes);
 
   progress('edge-health');
-  await inBatches(BATCHES / 10, SAMPLES_A_BATCH, sample);
-  await pause(0.5); // A first pair of CPU readings that lie apart.
-  const ours = await inBatches(BATCHES, SAMPLES_A_BATCH, sample);
+  await measureBatches(BATCHES / 10, SAMPLES_PER_BATCH, sample);
+  await pause(0.5); // The first CPU figure needs two readings some time apart.
+  const edgeHealth = await measureBatches(BATCHES, SAMPLES_PER_BATCH, sample);
   for (const probe of probes) {
     const { metric, problem } = probe.state(now());
     if (problem !== null) throw new Error(`${metric} was not measured: ${problem}`);
   }
-  progress(`edge-health, one sample a second, ${SECONDS_AT_ONE_HERTZ} s`);
-  const slow = await atOneHertz(sample);
+  progress(`edge-health, one sample per second, ${SECONDS_AT_ONE_HERTZ} s`);
+  const slow = await measureAtOneHertz(sample);
   for (const { source } of probes) source.close();
 
   progress('systeminformation');
-  const rivalSample = eachASecondLater(() => Promise.all([currentLoad(), mem(), fsSize(), cpuTemperature()]));
-  await inBatches(1, RIVAL_SAMPLES_A_BATCH, rivalSample);
-  const rival = await inBatches(RIVAL_BATCHES, RIVAL_SAMPLES_A_BATCH, rivalSample);
+  const baselineSample = withAdvancingClock(() => Promise.all([currentLoad(), mem(), fsSize(), cpuTemperature()]));
+  await measureBatches(1, BASELINE_SAMPLES_PER_BATCH, baselineSample);
+  const baseline = await measureBatches(BASELINE_BATCHES, BASELINE_SAMPLES_PER_BATCH, baselineSample);
 
-  progress(`systeminformation, one sample a second, ${SECONDS_AT_ONE_HERTZ} s`);
-  const rivalSlow = await atOneHertz(rivalSample);
+  progress(`systeminformation, one sample per second, ${SECONDS_AT_ONE_HERTZ} s`);
+  const baselineSlow = await measureAtOneHertz(baselineSample);
 
   const name = 'systeminformation';
   return {
@@ -108,21 +108,21 @@ await benchmark('sample', async ({ cleanup, progress }): Promise<Outcome> => {
       {
         figure: 'CPU of one sample of all four metrics',
         unit: 'µs',
-        ours: median(ours),
-        rival: { name, value: median(rival) },
+        value: median(edgeHealth),
+        baseline: { name, value: median(baseline) },
         atMost: 100,
         timesLess: 300,
       },
       {
-        figure: 'the same at one sample a second: caches gone cold, timer included',
+        figure: 'the same at one sample per second: cold caches, timer included',
         unit: 'µs',
-        ours: slow,
-        rival: { name, value: rivalSlow },
+        value: slow,
+        baseline: { name, value: baselineSlow },
       },
     ],
     notes: [
-      `Median of ${BATCHES} batches of ${SAMPLES_A_BATCH} samples, one after the other through the real sources and their probes: user and system time of all threads by \`process.cpuUsage()\`, in batches because the thread pool finishes some of its work after a sample is complete. Node has the options that \`bin/edge-health\` gives it.`,
-      `systeminformation: \`currentLoad\`, \`mem\`, \`fsSize\` and \`cpuTemperature\` at once in the same process, ${RIVAL_BATCHES} batches of ${RIVAL_SAMPLES_A_BATCH}; the CPU of the processes it starts (cutime and cstime of /proc/self/stat) is added. \`currentLoad\` repeats an answer younger than 0.2 s; its clock is put forward between samples, so that it measures each time.`,
+      `Median of ${BATCHES} batches of ${SAMPLES_PER_BATCH} samples, one after the other through the real sources and their probes: user and system time of all threads by \`process.cpuUsage()\`, in batches because the thread pool finishes some of its work after a sample is complete. Node has the options that \`bin/edge-health\` gives it.`,
+      `systeminformation: \`currentLoad\`, \`mem\`, \`fsSize\` and \`cpuTemperature\` at once in the same process, ${BASELINE_BATCHES} batches of ${BASELINE_SAMPLES_PER_BATCH}; the CPU of the processes it starts (cutime and cstime of /proc/self/stat) is added. \`currentLoad\` repeats an answer younger than 0.2 s; its clock is set forward between samples so that it measures each time.`,
       sys.note,
     ],
   };

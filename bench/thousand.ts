@@ -1,11 +1,11 @@
-/** What 1,000 samples a second cost, the highest frequency that can be configured. */
+/** Cost of 1,000 samples per second, the highest frequency that can be configured. */
 
 import { ProcessMeter } from '../testkit/machine/process-meter.ts';
 import { fetchJson } from './support/http.ts';
-import { startService } from './support/ours.ts';
 import type { Outcome } from './support/outcome.ts';
 import { benchmark } from './support/program.ts';
 import { sysTree } from './support/sensor-tree.ts';
+import { startService } from './support/service-process.ts';
 import { pause } from './support/statistics.ts';
 
 const SECONDS = 60;
@@ -20,7 +20,7 @@ await benchmark('thousand', async ({ cleanup, progress }): Promise<Outcome> => {
   const service = await startService(cleanup, { sysRoot: sys.path, publishFrequency: 1000 });
   await pause(WARM_UP_SECONDS);
   const meter = new ProcessMeter(service.pid);
-  progress(`1,000 samples a second, ${SECONDS} s`);
+  progress(`1,000 samples per second, ${SECONDS} s`);
   const { publish: before } = await fetchJson<Publish>(`${service.url}/status`);
   const cpuBefore = meter.cpuSeconds();
   const begun = performance.now();
@@ -30,13 +30,15 @@ await benchmark('thousand', async ({ cleanup, progress }): Promise<Outcome> => {
   const { residentMegabytes } = meter.memory();
   const { publish: after } = await fetchJson<Publish>(`${service.url}/status`);
   const missed = after.missed - before.missed;
-  const slots = missed + after.samples - before.samples;
+  const intervals = missed + after.samples - before.samples;
   return {
     rows: [
-      { figure: 'slots missed at 1,000 Hz', unit: '%', ours: (100 * missed) / slots },
-      { figure: 'CPU at 1,000 Hz, of one core', unit: '%', ours: cpuPercent },
-      { figure: 'resident memory at 1,000 Hz', unit: 'MB', ours: residentMegabytes },
+      { figure: 'samples missed at 1,000 Hz', unit: '%', value: (100 * missed) / intervals },
+      { figure: 'CPU at 1,000 Hz, of one core', unit: '%', value: cpuPercent },
+      { figure: 'resident memory at 1,000 Hz', unit: 'MB', value: residentMegabytes },
     ],
-    notes: [`For information: ${slots} slots in ${SECONDS} s, of which ${missed} were missed; REST and storage on. ${sys.note}`],
+    notes: [
+      `For information: ${intervals} sampling intervals in ${SECONDS} s, of which ${missed} were missed; REST and storage on. ${sys.note}`,
+    ],
   };
 });

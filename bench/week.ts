@@ -1,4 +1,4 @@
-/** Questions over a week of samples at 1 Hz, against plain SQL over a table with a row a sample. */
+/** Queries over a week of samples at 1 Hz, against plain SQL over a table with one row per sample. */
 import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { METRICS } from '../src/core/metrics.ts';
@@ -6,52 +6,52 @@ import { DAY_MS, HOUR_MS } from '../src/core/time/time.ts';
 import type { AggregateDocument } from '../src/http/api/schema.ts';
 import { endProcess } from '../testkit/cleanup.ts';
 import { fillDataFolder, fillPlainTable } from '../testkit/weeks/week-store.ts';
-import { type Answer, fetchJson, fetchTimed, keptConnection } from './support/http.ts';
-import { type Server, startService } from './support/ours.ts';
+import { type Answer, fetchJson, fetchTimed, keepAliveAgent } from './support/http.ts';
 import type { Outcome, Row } from './support/outcome.ts';
 import { type PlainAggregate, plainAggregate, plainMinutes, plainSamples } from './support/plain-queries.ts';
 import { benchmark, type Context } from './support/program.ts';
+import { type Server, startService } from './support/service-process.ts';
 import { median, worst } from './support/statistics.ts';
 
 const WEEK_HOURS = 168;
 const PAGE_ROWS = 10_000;
 const REQUESTS = 20;
 const WARM_UPS = 3;
-/** For what is written in a day: long enough that a day's oldest samples are removed each day. */
+/** For the bytes written per day: long enough that each day removes the oldest day of samples. */
 const DAYS_UNTIL_STEADY = 10;
-/** Samples that may lack at the end: no service ran between the filling and the first start, or between two starts. */
+/** Samples that may be missing at the end: no service ran between filling the store and the first start, or between two starts. */
 const PAUSES_SECONDS = 120;
 
-interface Question {
+interface Query {
   readonly figure: string;
   readonly atMost: number;
-  /** Asks once; returns the milliseconds of all requests that it takes, and throws when the answer cannot be right. */
-  readonly ask: (get: (path: string) => Promise<Answer>) => Promise<number>;
-  readonly askPlain: (db: DatabaseSync, fromMs: number, toMs: number) => void;
+  /** Runs the query once; returns the milliseconds of all its requests, and throws when a response is implausible. */
+  readonly run: (get: (path: string) => Promise<Answer>) => Promise<number>;
+  readonly runPlain: (db: DatabaseSync, fromMs: number, toMs: number) => void;
   readonly hours: number;
 }
 
-function expectCount(what: string, count: number, expected: number, mayLack: number): void {
-  if (count > expected || count < expected - mayLack) throw new Error(`${what}: ${count} instead of ${expected}`);
+function expectCount(what: string, count: number, expected: number, tolerance: number): void {
+  if (count > expected || count < expected - tolerance) throw new Error(`${what}: ${count} instead of ${expected}`);
 }
 
-const QUESTIONS: readonly Question[] = [
+const QUERIES: readonly Query[] = [
   {
     figure: '/health/aggregate over a week',
     atMost: 50,
     hours: WEEK_HOURS,
-    ask: async (get) => {
+    run: async (get) => {
       const { body, milliseconds } = await get(`/health/aggregate?hours=${WEEK_HOURS}`);
       expectCount('samples_received', (JSON.parse(body) as AggregateDocument).samples_received, WEEK_HOURS * 3600 + 1, PAUSES_SECONDS);
       return milliseconds;
     },
-    askPlain: plainAggregate,
+    runPlain: plainAggregate,
   },
   {
     figure: '/health/history over a week, minute means, both pages',
     atMost: 50,
     hours: WEEK_HOURS,
-    ask: async (get) => {
+    run: async (get) => {
       const first = await get(`/health/history?hours=${WEEK_HOURS}&step=1m`);
       const next = /<([^>]+)>; *rel="next"/.exec(String(first.headers['link']))?.[1];
       if (next === undefined) throw new Error('no second page');
@@ -61,7 +61,7 @@ const QUESTIONS: readonly Question[] = [
       expectCount('rows of the second page', counts[1] as number, WEEK_HOURS * 60 + 1 - PAGE_ROWS, PAUSES_SECONDS / 60);
       return first.milliseconds + second.milliseconds;
     },
-    askPlain: (db, fromMs, toMs) => {
+    runPlain: (db, fromMs, toMs) => {
       const { rows } = plainMinutes(db, fromMs, toMs, PAGE_ROWS);
       expectCount('minutes by SQL', rows, WEEK_HOURS * 60 + 1, 10);
     },
@@ -70,12 +70,12 @@ const QUESTIONS: readonly Question[] = [
     figure: '/health/history of an hour, every sample',
     atMost: 20,
     hours: 1,
-    ask: async (get) => {
+    run: async (get) => {
       const { body, milliseconds } = await get('/health/history?hours=1');
       expectCount('samples of an hour', (JSON.parse(body) as { count: number }).count, 3601, PAUSES_SECONDS);
       return milliseconds;
     },
-    askPlain: (db, fromMs, toMs) => expectCount('samples by SQL', plainSamples(db, fromMs, toMs).rows, 3600, 2),
+    runPlain: (db, fromMs, toMs) => expectCount('samples by SQL', plainSamples(db, fromMs, toMs).rows, 3600, 2),
   },
 ];
 
@@ -84,53 +84,53 @@ interface Times {
   readonly warm: readonly number[];
 }
 
-async function times(ask: () => Promise<number>): Promise<Times> {
-  const cold = await ask();
-  for (let n = 0; n < WARM_UPS; n += 1) await ask();
+async function measureTimes(run: () => Promise<number>): Promise<Times> {
+  const cold = await run();
+  for (let n = 0; n < WARM_UPS; n += 1) await run();
   const warm: number[] = [];
-  for (let n = 0; n < REQUESTS; n += 1) warm.push(await ask());
+  for (let n = 0; n < REQUESTS; n += 1) warm.push(await run());
   return { cold, warm };
 }
 
-/** One question to a service that has just started on the folder. */
-async function timesOfService({ cleanup }: Context, dataPath: string, { ask }: Question): Promise<Times> {
+/** Measures one query on a service that has just started on the folder. */
+async function measureService({ cleanup }: Context, dataPath: string, { run }: Query): Promise<Times> {
   const service = await startService(cleanup, { dataPath });
-  const agent = keptConnection();
+  const agent = keepAliveAgent();
   const get = async (path: string): Promise<Answer> => {
     const answer = await fetchTimed(service.url + path, agent);
-    if (answer.status !== 200) throw new Error(`${path} answered ${answer.status}: ${answer.body.slice(0, 300)}`);
+    if (answer.status !== 200) throw new Error(`${path} returned ${answer.status}: ${answer.body.slice(0, 300)}`);
     return answer;
   };
-  const found = await times(() => ask(get));
+  const found = await measureTimes(() => run(get));
   agent.destroy();
   await endProcess(service.child);
   return found;
 }
 
-/** Holds our statistics of a fixed range against those that SQL finds in the same samples. */
+/** Compares the statistics of a fixed range with those of SQL over the same samples. */
 async function compareAnswers(service: Server, db: DatabaseSync, fromMs: number, toMs: number): Promise<void> {
   const query = `from=${new Date(fromMs).toISOString()}&to=${new Date(toMs).toISOString()}`;
-  const ours = await fetchJson<AggregateDocument>(`${service.url}/health/aggregate?${query}`);
+  const edgeHealth = await fetchJson<AggregateDocument>(`${service.url}/health/aggregate?${query}`);
   const plain = JSON.parse(plainAggregate(db, fromMs, toMs)) as PlainAggregate;
   const compare = (what: string, a: number | null | undefined, b: number | undefined, tolerance: number): void => {
     if (a == null || b === undefined || Math.abs(a - b) > tolerance) throw new Error(`${what}: ${a}, by SQL ${b}`);
   };
-  compare('samples_received', ours.samples_received, plain.samples_received, 0);
+  compare('samples_received', edgeHealth.samples_received, plain.samples_received, 0);
   for (const metric of METRICS) {
-    const [a, b] = [ours.metrics[metric], plain.metrics[metric]];
+    const [a, b] = [edgeHealth.metrics[metric], plain.metrics[metric]];
     for (const key of ['min', 'max', 'last'] as const) compare(`${metric} ${key}`, a[key], b?.[key], 0);
     for (const key of ['mean', 'stddev'] as const) compare(`${metric} ${key}`, a[key], b?.[key], 0.001);
     for (const key of ['p50', 'p95', 'p99'] as const) compare(`${metric} ${key}`, a[key], b?.[key], 0.1);
   }
 }
 
-function rowsOf({ figure, atMost }: Question, ours: Times, rival: Times): Row[] {
-  const name = 'SQL, a row a sample';
-  const row = (what: string, a: number, b: number): Row => ({ figure: what, unit: 'ms', ours: a, rival: { name, value: b } });
+function rowsOf({ figure, atMost }: Query, edgeHealth: Times, plainSql: Times): Row[] {
+  const name = 'SQL, one row per sample';
+  const row = (what: string, a: number, b: number): Row => ({ figure: what, unit: 'ms', value: a, baseline: { name, value: b } });
   return [
-    { ...row(`${figure}: median of ${REQUESTS}`, median(ours.warm), median(rival.warm)), atMost },
-    row('the same, worst', worst(ours.warm), worst(rival.warm)),
-    row('the same, first after a start', ours.cold, rival.cold),
+    { ...row(`${figure}: median of ${REQUESTS}`, median(edgeHealth.warm), median(plainSql.warm)), atMost },
+    row('the same, worst', worst(edgeHealth.warm), worst(plainSql.warm)),
+    row('the same, first after a start', edgeHealth.cold, plainSql.cold),
   ];
 }
 
@@ -138,7 +138,7 @@ await benchmark('week', async (context): Promise<Outcome> => {
   const { cleanup, progress } = context;
   const folder = cleanup.folderOnDisk();
   const dataPath = join(folder, 'data');
-  // An hour more than a week: questions over a week then begin inside an hour, as they do in real life.
+  // An hour more than a week: the range of a query then begins within an hour, as in production.
   const beginMs = Date.now() - (WEEK_HOURS + 1) * HOUR_MS;
   progress('filling a plain table');
   const endMs = Date.now();
@@ -147,41 +147,41 @@ await benchmark('week', async (context): Promise<Outcome> => {
   const store = fillDataFolder(dataPath, beginMs);
 
   const service = await startService(cleanup, { dataPath });
-  progress('comparing the answers');
+  progress('comparing the responses');
   await compareAnswers(service, db, endMs - WEEK_HOURS * HOUR_MS + 1234, endMs - 5678);
   await endProcess(service.child);
 
   const rows: Row[] = [];
-  for (const question of QUESTIONS) {
-    progress(question.figure);
-    const ours = await timesOfService(context, dataPath, question);
-    const rival = await times(async () => {
+  for (const query of QUERIES) {
+    progress(query.figure);
+    const edgeHealth = await measureService(context, dataPath, query);
+    const plainSql = await measureTimes(async () => {
       const begun = performance.now();
-      question.askPlain(db, endMs - question.hours * HOUR_MS, endMs);
+      query.runPlain(db, endMs - query.hours * HOUR_MS, endMs);
       return performance.now() - begun;
     });
-    rows.push(...rowsOf(question, ours, rival));
+    rows.push(...rowsOf(query, edgeHealth, plainSql));
   }
   db.close();
-  progress('what a day writes');
+  progress('bytes written per day');
   const steadyMs = Date.now() - DAYS_UNTIL_STEADY * DAY_MS;
   const steady = fillDataFolder(join(folder, 'steady'), steadyMs);
   const plain = fillPlainTable(join(folder, 'plain-steady.db'), steadyMs, Date.now());
   plain.db.close();
   const written: Row = {
-    figure: 'written to disk in a day, counted',
+    figure: 'written to disk per day, counted',
     unit: 'MB',
-    ours: steady.lastDayBytes / 1e6,
-    rival: { name: 'SQLite, a row a sample', value: plain.filled.lastDayBytes / 1e6 },
+    value: steady.lastDayBytes / 1e6,
+    baseline: { name: 'SQLite, one row per sample', value: plain.filled.lastDayBytes / 1e6 },
     atMost: 20,
   };
   return {
     rows: [...rows, written],
     notes: [
-      `${store.samples.toLocaleString('en-US')} made-up samples, one a second up to now, written by the store's own code in the portions of real running; then a real service on that folder, asked by a client on the same machine over a kept connection, from the request to the last byte. Each question gets a service that has just started; its first answer stands by itself, then ${WARM_UPS} that do not count and ${REQUESTS} that do.`,
-      'The counts of every answer were checked, and the statistics of a fixed range against those that SQL finds in the same samples.',
-      'The rival is SQL in the process of the benchmark, without HTTP, up to the JSON text of the same answer: one table with the time as its primary key. Its file and ours were in the page cache.',
-      `Written in a day: write_bytes of the process over the last of ${DAYS_UNTIL_STEADY} days, when the oldest samples are removed as fast as new ones come: a commit with a full sync each minute, 1,440 in all, and the hourly work. The rival: the same samples as rows of one table, in the same commits, kept as long.`,
+      `${store.samples.toLocaleString('en-US')} synthetic samples, one per second up to now, written by the store's own code in batches as in production; then a real service on that folder and a client on the same machine over a keep-alive connection, from the request to the last byte. Each query gets a service that has just started; its first response has a row of its own, then ${WARM_UPS} warm-up requests and ${REQUESTS} measured ones.`,
+      'The counts of every response were checked, and the statistics of a fixed range were compared with those of SQL over the same samples.',
+      'The baseline is SQL in the process of the benchmark, without HTTP, up to the JSON text of the same response: one table with the time as its primary key. Both database files were in the page cache.',
+      `Written per day: write_bytes of the process over the last of ${DAYS_UNTIL_STEADY} days, when the oldest samples are removed as fast as new ones are added: a commit with a full sync each minute, 1,440 in all, and the hourly work. The baseline: the same samples as rows of one table, in the same commits, with the same retention.`,
     ],
   };
 });

@@ -1,9 +1,9 @@
 /**
- * Sends requests at a constant rate, whatever the server does, and measures each from the moment at which it was due: a
- * server that stalls is charged for every request that should have gone out meanwhile. (wrk cannot hold a rate, and
- * autocannon sends each second's share in one burst.)
+ * Sends requests at a constant rate, independently of the server, and measures each latency from the scheduled time of the request:
+ * a stall of the server counts for every request that it delays. (wrk cannot hold a rate, and autocannon sends the requests of each
+ * second in one burst.)
  *
- * It never sleeps, since a timer would be late by more than what is measured, and so takes one core.
+ * It polls without sleeping, because the delay of a timer exceeds the measured latencies, and so takes one core.
  */
 import { connect, type Socket } from 'node:net';
 import { quantile } from '../support/statistics.ts';
@@ -15,7 +15,7 @@ export interface RateReport {
   readonly p99: number;
   readonly p999: number;
   readonly worst: number;
-  /** How late this program itself sent, 99th percentile; part of the latencies. */
+  /** Delay of this program in sending, 99th percentile in milliseconds; included in the latencies. */
   readonly late99: number;
 }
 
@@ -24,7 +24,7 @@ const DRAIN_MS = 5000;
 
 interface Connection {
   readonly socket: Socket;
-  /** Number of the request that is being answered; null: idle. */
+  /** Number of the request in progress; null: idle. */
   request: number | null;
   text: string;
 }
@@ -44,21 +44,21 @@ let begunMs = 0;
 
 const dueMs = (request: number): number => begunMs + request * spacingMs;
 
-/** Whether a whole answer has arrived; both servers give its length. */
-function isWhole(text: string): boolean {
+/** Whether the response is complete; both servers send Content-Length. */
+function isComplete(text: string): boolean {
   const head = text.indexOf('\r\n\r\n');
   if (head < 0) return false;
   const length = /\r\ncontent-length: *(\d+)/i.exec(text.slice(0, head));
-  if (!length) throw new Error(`an answer without Content-Length:\n${text.slice(0, head)}`);
+  if (!length) throw new Error(`response without Content-Length:\n${text.slice(0, head)}`);
   return text.length >= head + 4 + Number(length[1]);
 }
 
-async function open(): Promise<void> {
+async function openConnection(): Promise<void> {
   const socket = connect({ host: hostname, port: Number(port), noDelay: true });
   const connection: Connection = { socket, request: null, text: '' };
   socket.setEncoding('latin1').on('data', (text: string) => {
     connection.text += text;
-    if (connection.request === null || !isWhole(connection.text)) return;
+    if (connection.request === null || !isComplete(connection.text)) return;
     latencies[connection.request] = performance.now() - dueMs(connection.request);
     if (!connection.text.startsWith('HTTP/1.1 200 ')) failed += 1;
     answered += 1;
@@ -67,7 +67,7 @@ async function open(): Promise<void> {
     idle.push(connection);
   });
   socket.on('error', () => {
-    // Counted below, with its connection's request.
+    // The `close` handler reports it.
   });
   socket.on('close', () => {
     if (answered === total) return;
@@ -84,7 +84,7 @@ function finish(): void {
   process.stdout.write(JSON.stringify(report));
 }
 
-function turn(): void {
+function sendDueRequests(): void {
   const now = performance.now();
   while (sent < total && dueMs(sent) <= now && idle.length > 0) {
     const connection = idle.shift() as Connection;
@@ -93,11 +93,11 @@ function turn(): void {
     sent += 1;
     connection.socket.write(requestText);
   }
-  if (now > dueMs(total) + DRAIN_MS) throw new Error(`${url}: ${total - answered} of ${total} requests were not answered`);
-  if (answered < total) setImmediate(turn);
+  if (now > dueMs(total) + DRAIN_MS) throw new Error(`${url}: ${total - answered} of ${total} requests got no response`);
+  if (answered < total) setImmediate(sendDueRequests);
   else finish();
 }
 
-await Promise.all(Array.from({ length: CONNECTIONS }, open));
+await Promise.all(Array.from({ length: CONNECTIONS }, openConnection));
 begunMs = performance.now() + 10;
-turn();
+sendDueRequests();

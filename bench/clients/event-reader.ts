@@ -1,4 +1,4 @@
-/** Reads a stream of server-sent events until SIGTERM, then prints how many health statuses came. */
+/** Reads a stream of server-sent events until SIGTERM, then prints the number of health statuses. */
 import { get } from 'node:http';
 import { eventParser } from '../../src/client/event-stream.ts';
 

@@ -1,9 +1,9 @@
 /**
- * A transport in a process of its own with nothing else in it: publishes a health status once a second or not at all, and on SIGUSR2,
- * if asked to, a stream at a constant rate. `cpu_percent` is the status' number, from 1 in the stream that counts; `memory_percent`
- * is the wall clock in milliseconds, precise to microseconds, right before it was published.
+ * A process with nothing but a transport: publishes a health status once per second or not at all, and on SIGUSR2, if configured, a
+ * stream at a constant rate. `cpu_percent` is the number of the status, from 1 in the measured stream; `memory_percent` is the wall
+ * clock in milliseconds, with a resolution of microseconds, right before publishing.
  *
- * It is bundled and gets the service's Node options. Nothing here may load what the transport itself would not: no process.stdin or
+ * It is bundled and gets the Node options of the service. It must load nothing beyond the transport: no process.stdin or
  * process.stdout, no readline.
  */
 import { writeSync } from 'node:fs';
@@ -12,10 +12,10 @@ import { graphNames } from '../../src/ros/names.ts';
 import type { Prepared } from '../../src/ros/rclnodejs/prepared.ts';
 
 export interface PublisherOptions {
-  /** `nothing`: a timer that publishes to nobody; `one node`: rclnodejs with a single node, `spin(node, 500)`. */
+  /** `nothing`: a timer without a transport; `one node`: rclnodejs with a single node, `spin(node, 500)`. */
   readonly transport: 'embedded' | 'rclnodejs' | 'one node' | 'nothing';
   readonly domainId: number;
-  /** For the two with rclnodejs. */
+  /** For the two variants with rclnodejs. */
   readonly prepared: Prepared | null;
   /** Whether to publish once a second until the stream begins. */
   readonly publishes: boolean;
@@ -24,15 +24,15 @@ export interface PublisherOptions {
 
 export interface PublisherStream {
   readonly hertz: number;
-  /** Published before those that count, numbered up to 0. */
+  /** Number of statuses before the measured ones, numbered up to 0. */
   readonly warmUp: number;
   readonly count: number;
 }
 
-/** What it prints, a line of JSON each. */
+/** Printed as one line of JSON each. */
 export type PublisherEvent =
   | { readonly event: 'ready' }
-  /** The stream's last status is out. `clockError`: how much the stamps differed from the wall clock by then, in milliseconds. */
+  /** The last status of the stream is published. `clockError`: milliseconds between the time stamps and the wall clock at that moment. */
   | { readonly event: 'streamed'; readonly seconds: number; readonly cpuSeconds: number; readonly clockError: number };
 
 const options = JSON.parse(process.argv[2] as string) as PublisherOptions;
@@ -48,17 +48,17 @@ const GRAPH: GraphOptions = {
   localNode: 'health_monitor',
   observe: 'always',
   diagnostics: () => {
-    throw new Error('nobody subscribes to /diagnostics here');
+    throw new Error('unexpected subscriber of /diagnostics');
   },
   log: (level, message, fields) => void writeSync(2, `${level}: ${message} ${JSON.stringify(fields ?? {})}\n`),
   monotonicSeconds: () => performance.now() / 1000,
 };
 
-function tell(event: PublisherEvent): void {
+function emit(event: PublisherEvent): void {
   writeSync(1, `${JSON.stringify(event)}\n`);
 }
 
-/** What to add to performance.now() for the wall clock: seen at the moments at which Date.now() changes, the best of five. */
+/** Offset from performance.now() to the wall clock, read when Date.now() changes; the largest of five readings is the most precise. */
 function wallClockOffset(): number {
   let best = Number.NEGATIVE_INFINITY;
   for (let n = 0; n < 5; n += 1) {
@@ -81,7 +81,7 @@ async function createTransport({ transport, prepared }: PublisherOptions): Promi
   return { start: () => spinOneNode(prepared), publishHealth: () => {} };
 }
 
-/** The yardstick for idle executors: one node with a publisher, and a service to wait for. */
+/** The baseline of an idle executor: one node with a publisher and a service. */
 async function spinOneNode(prepared: Prepared): Promise<void> {
   const { loadRclnodejs, rawType, reliableQos } = await import('../../src/ros/rclnodejs/library.ts');
   const { applyVariables, placeVariables } = await import('../../src/ros/rclnodejs/place.ts');
@@ -100,7 +100,7 @@ async function spinOneNode(prepared: Prepared): Promise<void> {
 
 let offset = wallClockOffset();
 
-/** Lets the offset follow a clock that is being slewed: the time lies between Date.now(), which is cut to milliseconds, and one more. */
+/** Follows a clock that is being slewed: the true time is between Date.now(), which is truncated to milliseconds, and 1 ms more. */
 function followWallClock(): void {
   const now = performance.now();
   const least = Date.now() - now;
@@ -120,13 +120,13 @@ function publish(transport: Pick<RosTransport, 'publishHealth'>, number: number)
   transport.publishHealth(status);
 }
 
-/** On a grid: what a late timer missed goes out at once. */
+/** Publishes on a fixed grid: statuses delayed by a late timer are sent at once. */
 function stream(transport: Pick<RosTransport, 'publishHealth'>, { hertz, warmUp, count }: PublisherStream): void {
   const begun = performance.now();
   let sent = 0;
   let cpu = process.cpuUsage();
   let since = begun;
-  const turn = (): void => {
+  const publishDue = (): void => {
     while (sent < warmUp + count && begun + (sent * 1000) / hertz <= performance.now()) {
       if (sent === warmUp) {
         cpu = process.cpuUsage();
@@ -136,14 +136,14 @@ function stream(transport: Pick<RosTransport, 'publishHealth'>, { hertz, warmUp,
       publish(transport, sent - warmUp);
     }
     if (sent < warmUp + count) {
-      setTimeout(turn, begun + (sent * 1000) / hertz - performance.now());
+      setTimeout(publishDue, begun + (sent * 1000) / hertz - performance.now());
       return;
     }
     const seconds = (performance.now() - since) / 1000;
     const { user, system } = process.cpuUsage(cpu);
-    tell({ event: 'streamed', seconds, cpuSeconds: (user + system) / 1e6, clockError: offset - wallClockOffset() });
+    emit({ event: 'streamed', seconds, cpuSeconds: (user + system) / 1e6, clockError: offset - wallClockOffset() });
   };
-  turn();
+  publishDue();
 }
 
 async function main(): Promise<void> {
@@ -156,14 +156,14 @@ async function main(): Promise<void> {
     followWallClock();
   }, 1000);
   if (options.stream) {
-    const wanted = options.stream;
+    const streamOptions = options.stream;
     process.once('SIGUSR2', () => {
       clearInterval(timer);
       offset = wallClockOffset();
-      stream(transport, wanted);
+      stream(transport, streamOptions);
     });
   }
-  tell({ event: 'ready' });
+  emit({ event: 'ready' });
 }
 
 main().catch((error: Error) => {

@@ -2,7 +2,7 @@ import type { Container } from '../../testkit/container/container.ts';
 
 export const UNIT = 'edge-health';
 
-/** Seconds from the unit's being started to its READY, of its last start. */
+/** Seconds from forking to READY in the last start of the unit. */
 export async function startSeconds(machine: Container): Promise<number> {
   const [begun, ready] = await Promise.all(
     ['InactiveExitTimestampMonotonic', 'ActiveEnterTimestampMonotonic'].map((name) => machine.show(UNIT, name).then(Number)),
@@ -11,8 +11,8 @@ export async function startSeconds(machine: Container): Promise<number> {
   return (ready - begun) / 1e6;
 }
 
-/** Sends a signal to the main process, and measures the seconds until another one has published a health status. */
-export async function secondsUntilBack(machine: Container, signal: string): Promise<number> {
+/** Sends a signal to the main process and measures the seconds until a new process has published a health status. */
+export async function measureRecoverySeconds(machine: Container, signal: string): Promise<number> {
   const before = await machine.show(UNIT, 'MainPID');
   const begun = performance.now();
   await machine.systemctl('kill', '--kill-whom=main', `--signal=${signal}`, UNIT);
@@ -25,7 +25,7 @@ export async function secondsUntilBack(machine: Container, signal: string): Prom
       return health?.timestamp !== undefined && health.timestamp > killed;
     },
     60,
-    () => 'it is not back',
+    () => 'the service has not recovered',
   );
   return (performance.now() - begun) / 1000;
 }

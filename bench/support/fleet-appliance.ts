@@ -11,18 +11,18 @@ import type { Answer } from './http.ts';
 import { pause } from './statistics.ts';
 
 const PORT = 5000;
-const READY_WITHIN_SECONDS = 30;
+const READY_TIMEOUT_SECONDS = 30;
 
-/** The service as a user starts it, in a host of a made-up network. It can be restarted on its data. */
+/** The service as a user starts it, in a host of a test network. It can be restarted on its data. */
 export class FleetAppliance {
   readonly #cleanup: Cleanup;
   readonly #host: Host;
   readonly #configFile: string;
   readonly #runtime: string;
   readonly #sysRoot: string;
-  readonly #asker: ChildProcess;
-  readonly #askerEnded: Promise<never>;
-  readonly #waiting: ((line: string) => void)[] = [];
+  readonly #client: ChildProcess;
+  readonly #clientEnded: Promise<never>;
+  readonly #pending: ((line: string) => void)[] = [];
   #child: ChildProcess | null = null;
   #log = '';
 
@@ -37,22 +37,22 @@ export class FleetAppliance {
       rest: { host: '127.0.0.1', port: PORT },
       ros: { transport: 'embedded', domain_id: domainId, discovery_range: 'SUBNET' },
     };
-    writeFileSync(this.#configFile, JSON.stringify(config)); // JSON is YAML too.
-    // As under systemd, the tail lies in a folder in memory.
+    writeFileSync(this.#configFile, JSON.stringify(config)); // JSON is valid YAML.
+    // As under systemd, the spool is in a folder in memory.
     this.#runtime = join(cleanup.folderInMemory(), 'run');
     mkdirSync(this.#runtime);
     const program = join(ROOT, 'bench/support/fleet-rest-program.ts');
     const argv = ['--disable-warning=ExperimentalWarning', program, `http://127.0.0.1:${PORT}`];
-    this.#asker = cleanup.own(host.spawn(process.execPath, argv, { stdio: ['pipe', 'pipe', 'inherit'] }));
-    this.#askerEnded = once(this.#asker, 'exit').then(() => {
-      throw new Error('the program that asks the service has ended');
+    this.#client = cleanup.own(host.spawn(process.execPath, argv, { stdio: ['pipe', 'pipe', 'inherit'] }));
+    this.#clientEnded = once(this.#client, 'exit').then(() => {
+      throw new Error('the REST client of the service has ended');
     });
-    this.#asker.stdin?.on('error', () => {}); // That it has ended is told by the line above.
-    this.#askerEnded.catch(() => {}); // It ends with the benchmark, when nobody asks any more.
-    createInterface({ input: this.#asker.stdout as NodeJS.ReadableStream }).on('line', (line) => this.#waiting.shift()?.(line));
+    this.#client.stdin?.on('error', () => {}); // The promise above reports the exit.
+    this.#clientEnded.catch(() => {}); // It ends with the benchmark, after the last request.
+    createInterface({ input: this.#client.stdout as NodeJS.ReadableStream }).on('line', (line) => this.#pending.shift()?.(line));
   }
 
-  /** Resolves when it is on the graph. */
+  /** Resolves when the service is on the ROS 2 graph. */
   static async start(
     cleanup: Cleanup,
     host: Host,
@@ -68,7 +68,7 @@ export class FleetAppliance {
   }
 
   /** Warnings and errors of its log. */
-  get complaints(): string[] {
+  get problems(): string[] {
     return this.#log.split('\n').filter((line) => /warning|error/i.test(line));
   }
 
@@ -82,11 +82,12 @@ export class FleetAppliance {
     child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       this.#log = (this.#log + text).slice(-100_000);
     });
-    const deadline = performance.now() + READY_WITHIN_SECONDS * 1000;
+    const deadline = performance.now() + READY_TIMEOUT_SECONDS * 1000;
     for (;;) {
       const { body, status } = await this.ask('/status');
       if (status === 200 && (JSON.parse(body) as StatusDocument).ros.transport === 'embedded') return;
-      if (child.exitCode !== null || performance.now() > deadline) throw new Error(`the service is not on the graph\n${this.#log}`);
+      if (child.exitCode !== null || performance.now() > deadline)
+        throw new Error(`the service did not join the ROS 2 graph\n${this.#log}`);
       await pause(0.1);
     }
   }
@@ -95,18 +96,18 @@ export class FleetAppliance {
     if (this.#child) await endProcess(this.#child);
   }
 
-  /** One request after the other over a kept connection; status 0: no answer. */
+  /** Sends one request after the other over a keep-alive connection; status 0: no response. */
   ask(path: string): Promise<Pick<Answer, 'body' | 'milliseconds' | 'status'>> {
-    this.#asker.stdin?.write(`${path}\n`);
+    this.#client.stdin?.write(`${path}\n`);
     return Promise.race([
-      new Promise<Answer>((resolve) => this.#waiting.push((line) => resolve(JSON.parse(line) as Answer))),
-      this.#askerEnded,
+      new Promise<Answer>((resolve) => this.#pending.push((line) => resolve(JSON.parse(line) as Answer))),
+      this.#clientEnded,
     ]);
   }
 
   async json<T>(path: string): Promise<T> {
     const { body, status } = await this.ask(path);
-    if (status !== 200) throw new Error(`${path} answered ${status}: ${body.slice(0, 300)}`);
+    if (status !== 200) throw new Error(`${path} returned ${status}: ${body.slice(0, 300)}`);
     return JSON.parse(body) as T;
   }
 
@@ -114,7 +115,7 @@ export class FleetAppliance {
     return this.json<StatusDocument>('/status');
   }
 
-  /** Octets and packets of its network interface so far. */
+  /** Counters of its network interface. */
   wire(): Wire {
     const [link] = JSON.parse(this.#host.ip('-s', '-j', 'link', 'show', 'eth0')) as [{ stats64: { rx: Counted; tx: Counted } }];
     const { rx, tx } = link.stats64;

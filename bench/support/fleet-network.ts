@@ -18,27 +18,27 @@ function bind(port: number, reuseAddr: boolean): Promise<Socket> {
 }
 
 /**
- * The UDP of many participants in one process. Each has the two unicast sockets that it would have anywhere; the group has one
- * socket for all. What comes from `fellows`, the addresses of simulated robots, is dropped unread: robots that watch nobody have
- * nothing to say to each other, and hundreds that read each other's announcements would take the machine from what is measured.
+ * The UDP sockets of many participants in one process. Each participant has its usual two unicast sockets; all share one multicast
+ * socket. Datagrams from `robotAddresses` are dropped unread: robots that observe no one exchange no data, and hundreds of robots that
+ * parse each other's announcements would take the CPU that the measured appliance needs.
  */
 export class FleetNetwork {
   readonly #domain: number;
-  readonly #fellows: ReadonlySet<string>;
+  readonly #robotAddresses: ReadonlySet<string>;
   readonly #members = new Set<DatagramHandler>();
-  #taken = 0;
+  #robots = 0;
 
-  private constructor(domain: number, fellows: readonly string[]) {
+  private constructor(domain: number, robotAddresses: readonly string[]) {
     this.#domain = domain;
-    this.#fellows = new Set(fellows);
+    this.#robotAddresses = new Set(robotAddresses);
   }
 
-  static async open(domain: number, fellows: readonly string[]): Promise<FleetNetwork> {
-    const network = new FleetNetwork(domain, fellows);
+  static async open(domain: number, robotAddresses: readonly string[]): Promise<FleetNetwork> {
+    const network = new FleetNetwork(domain, robotAddresses);
     const group = await bind(ports.metaMulticast(domain), true);
     for (const { address } of usableInterfaces(false, allInterfaces())) group.addMembership(MULTICAST_GROUP, address);
     group.on('message', (datagram, source) => {
-      if (!network.isFellow(source.address)) for (const member of network.#members) member.onDatagram(datagram, source, true);
+      if (!network.isRobot(source.address)) for (const member of network.#members) member.onDatagram(datagram, source, true);
     });
     return network;
   }
@@ -47,18 +47,18 @@ export class FleetNetwork {
     return this.#domain;
   }
 
-  isFellow(address: string): boolean {
-    return this.#fellows.has(address);
+  isRobot(address: string): boolean {
+    return this.#robotAddresses.has(address);
   }
 
-  /** A place for one more participant. */
+  /** The network of one more participant. */
   robot(): RobotNetwork {
-    this.#taken += 1;
-    return new RobotNetwork(this, this.#taken - 1, this.#members);
+    this.#robots += 1;
+    return new RobotNetwork(this, this.#robots - 1, this.#members);
   }
 }
 
-/** One participant's part of it. */
+/** The sockets of one participant. */
 export class RobotNetwork implements Network {
   readonly #fleet: FleetNetwork;
   readonly #index: number;
@@ -88,7 +88,7 @@ export class RobotNetwork implements Network {
     for (const socket of Object.values(this.#sockets)) {
       socket.on('error', (error) => handler.onProblem('socket', { error: error.message }));
       socket.on('message', (datagram, source) => {
-        if (!this.#fleet.isFellow(source.address)) handler.onDatagram(datagram, source, false);
+        if (!this.#fleet.isRobot(source.address)) handler.onDatagram(datagram, source, false);
       });
     }
     this.#handler = handler;
@@ -108,7 +108,7 @@ export class RobotNetwork implements Network {
     socket?.send(datagram, ports.metaMulticast(this.#fleet.domain), MULTICAST_GROUP, () => {});
   }
 
-  /** Also how a robot vanishes: what it would say from now on, its leave too, goes nowhere. */
+  /** A robot vanishes in this way: nothing that it sends afterwards, its leave included, reaches the network. */
   close(): void {
     if (this.#handler) this.#members.delete(this.#handler);
     for (const socket of Object.values(this.#sockets ?? {})) socket.close();

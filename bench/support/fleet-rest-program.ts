@@ -1,9 +1,9 @@
-/** Asks the service of its network namespace, since nobody else can: takes paths as lines, answers each with a line of JSON. */
+/** REST client within the network namespace of the service: reads paths as lines, prints each response as a line of JSON. */
 import { createInterface } from 'node:readline';
-import { fetchTimed, keptConnection } from './http.ts';
+import { fetchTimed, keepAliveAgent } from './http.ts';
 
 const base = process.argv[2] ?? '';
-const agent = keptConnection();
+const agent = keepAliveAgent();
 createInterface({ input: process.stdin }).on('line', (path) => {
   fetchTimed(base + path, agent).then(
     ({ body, milliseconds, status }) => process.stdout.write(`${JSON.stringify({ status, milliseconds, body })}\n`),

@@ -1,6 +1,6 @@
 /**
- * Simulated robots, many in one process: each is a participant of its own with the nodes, topics and service of edge-health, told
- * by lines of JSON on standard input (fleet-robots.ts), and ends when that does.
+ * Simulated robots, many in one process: each is a separate participant with the nodes, topics and service of edge-health. Reads
+ * commands as lines of JSON from standard input (fleet-robots.ts) and ends when that closes.
  */
 import { createInterface } from 'node:readline';
 import { DEFAULT_CONFIG } from '../../src/config/schema.ts';
@@ -13,11 +13,11 @@ const options = JSON.parse(process.argv[2] ?? '') as FleetOptions;
 const { cpu, memory, disk, temperature } = DEFAULT_CONFIG.thresholds;
 const THRESHOLDS = { cpu_percent: cpu, memory_percent: memory, disk_percent: disk, temperature };
 const PERIOD_MS = 1000;
-/** A robot in so many has an alert that begins in this minute and ends half a minute later. */
+/** Each robot raises an alert once in this period, at a random time, and resolves it half a minute later. */
 const ALERT_EVERY_MS = 600_000;
 const ALERT_FOR_MS = 30_000;
 
-function tell<Kind extends keyof RobotEvents>(event: Kind, what: RobotEvents[Kind]): void {
+function emit<Kind extends keyof RobotEvents>(event: Kind, what: RobotEvents[Kind]): void {
   process.stdout.write(`${JSON.stringify({ event, wall_ms: Date.now(), ...what })}\n`);
 }
 
@@ -58,10 +58,10 @@ class Robot {
       listener: {
         onHealthStatus: () => {},
         onAlert: () => {},
-        onSafeShutdown: async () => ({ success: false, message: 'a simulated robot has no power to switch off' }),
+        onSafeShutdown: async () => ({ success: false, message: 'a simulated robot cannot be powered off' }),
       },
       localNode: this.name,
-      observe: options.gather ? 'always' : 'never',
+      observe: options.observe ? 'always' : 'never',
       diagnostics: () => ({ hostname: space, thresholds: THRESHOLDS, openAlerts: [] }),
       log: () => {},
       monotonicSeconds: () => performance.now() / 1000,
@@ -74,12 +74,12 @@ class Robot {
     return this.#transport.start();
   }
 
-  /** Robots do not beat in time: each begins at some moment of its first second, and has its first alert at some time. */
+  /** Robots are not synchronised: the first status and the first alert of each come at a random time. */
   publish(): void {
     this.#alertDueMs = performance.now() + Math.random() * ALERT_EVERY_MS;
     let due = performance.now() + Math.random() * PERIOD_MS;
     const next = (): void => {
-      this.#say();
+      this.#publishStatus();
       due += PERIOD_MS;
       this.#timer = setTimeout(next, due - performance.now());
     };
@@ -91,7 +91,7 @@ class Robot {
     this.#network.close();
   }
 
-  #say(): void {
+  #publishStatus(): void {
     const nowMs = Date.now();
     const load = this.#alert ? 85 + Math.random() * 4 : 20 + Math.random() * 20;
     const hundredths = (value: number): number => Math.round(value * 100) / 100;
@@ -105,10 +105,10 @@ class Robot {
       timestamp: new Date(nowMs).toISOString(),
     });
     this.sentMs.push(nowMs);
-    if (performance.now() >= this.#alertDueMs) this.#change(hundredths(load), nowMs);
+    if (performance.now() >= this.#alertDueMs) this.#publishAlertChange(hundredths(load), nowMs);
   }
 
-  #change(value: number, nowMs: number): void {
+  #publishAlertChange(value: number, nowMs: number): void {
     this.#alerts += this.#alert ? 0 : 1;
     const timestamp = new Date(nowMs).toISOString();
     const alert: Alert = this.#alert
@@ -125,30 +125,30 @@ class Robot {
     this.#alert = alert.resolved ? null : alert;
     this.#alertDueMs += alert.resolved ? ALERT_EVERY_MS - ALERT_FOR_MS : ALERT_FOR_MS;
     this.#transport.publishAlert(alert);
-    tell('alerted', { alert_id: alert.alert_id, resolved: alert.resolved });
+    emit('alerted', { alert_id: alert.alert_id, resolved: alert.resolved });
   }
 }
 
-const fleet = await FleetNetwork.open(options.domainId, options.fellows);
+const fleet = await FleetNetwork.open(options.domainId, options.robotAddresses);
 const robots = Array.from({ length: options.count }, (_, i) => new Robot(options.first + i, fleet));
 
-async function obey(command: RobotCommand): Promise<void> {
+async function execute(command: RobotCommand): Promise<void> {
   switch (command.do) {
     case 'join':
       for (const robot of robots) await robot.start();
-      return tell('joined', {});
+      return emit('joined', {});
     case 'publish':
       for (const robot of robots) robot.publish();
       return;
     case 'vanish': {
-      const gone = robots.splice(0, command.count);
-      for (const robot of gone) robot.vanish();
-      return tell('vanished', { names: gone.map(({ name }) => name) });
+      const vanished = robots.splice(0, command.count);
+      for (const robot of vanished) robot.vanish();
+      return emit('vanished', { names: vanished.map(({ name }) => name) });
     }
     case 'sent': {
       const { fromMs, toMs } = command;
       const count = ({ sentMs }: Robot): number => sentMs.filter((ms) => ms >= fromMs && ms < toMs).length;
-      return tell('sent', { robots: robots.map((robot) => ({ name: robot.name, count: count(robot) })) });
+      return emit('sent', { robots: robots.map((robot) => ({ name: robot.name, count: count(robot) })) });
     }
   }
 }
@@ -158,6 +158,6 @@ process.on('uncaughtException', (error) => {
   process.stderr.write(`${error.stack}\n`);
   process.exit(70);
 });
-createInterface({ input: process.stdin }).on('line', (line) => void obey(JSON.parse(line) as RobotCommand));
+createInterface({ input: process.stdin }).on('line', (line) => void execute(JSON.parse(line) as RobotCommand));
 process.stdin.once('end', () => process.exit(0));
-tell('ready', {});
+emit('ready', {});

@@ -3,17 +3,17 @@ import { ProcessMeter } from '../../testkit/machine/process-meter.ts';
 import type { FleetAppliance, Wire } from './fleet-appliance.ts';
 import { pause } from './statistics.ts';
 
-/** Octets and packets a second. */
+/** Bytes and packets per second. */
 export type Traffic = Wire;
 
 const POLL_SECONDS = 0.2;
-export const WAIT_SECONDS = 90;
+export const TIMEOUT_SECONDS = 90;
 export const DAY_SECONDS = 86_400;
 
-/** Polls until it is so; the seconds from `begun` (of performance.now()), NaN when that takes too long. */
+/** Polls until the condition holds; returns the seconds since `begun` (of performance.now()), NaN after a timeout. */
 export async function until(begun: number, satisfied: () => Promise<boolean>): Promise<number> {
   while (!(await satisfied())) {
-    if (performance.now() - begun > WAIT_SECONDS * 1000) return Number.NaN;
+    if (performance.now() - begun > TIMEOUT_SECONDS * 1000) return Number.NaN;
     await pause(POLL_SECONDS);
   }
   return (performance.now() - begun) / 1000;
@@ -29,15 +29,15 @@ function perSecond(before: Wire, after: Wire, seconds: number): Traffic {
   };
 }
 
-export function heard({ nodes }: StatusDocument): number {
+export function countReceivedNodes({ nodes }: StatusDocument): number {
   return nodes.filter(({ local, timestamp }) => !local && timestamp !== null).length;
 }
 
-/** CPU and traffic of the appliance while time passes; `look` every second. */
-export async function watch(
+/** Measures CPU and traffic of the appliance; calls `poll` every second. */
+export async function measureAppliance(
   appliance: FleetAppliance,
   seconds: number,
-  look: (meter: ProcessMeter, second: number) => Promise<void> | void,
+  poll: (meter: ProcessMeter, second: number) => Promise<void> | void,
 ) {
   const meter = new ProcessMeter(appliance.pid);
   const wire = appliance.wire();
@@ -46,12 +46,12 @@ export async function watch(
   const begun = performance.now();
   for (let second = 1; second <= seconds; second += 1) {
     await pause(Math.max(0, second - (performance.now() - begun) / 1000));
-    await look(meter, second);
+    await poll(meter, second);
   }
   const took = (performance.now() - begun) / 1000;
   return {
     cpuPercent: (100 * (meter.cpuSeconds() - cpu)) / took,
-    writtenMegabytesADay: ((meter.writtenBytes() - written) / 1e6 / took) * DAY_SECONDS,
+    writtenMegabytesPerDay: ((meter.writtenBytes() - written) / 1e6 / took) * DAY_SECONDS,
     traffic: perSecond(wire, appliance.wire(), took),
     seconds: took,
   };

@@ -9,12 +9,12 @@ export interface Answer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
-  /** From asking to the last byte. */
+  /** From the request to the last byte. */
   readonly milliseconds: number;
 }
 
-/** One connection, kept open between requests. */
-export function keptConnection(): Agent {
+/** A single connection, kept open between requests. */
+export function keepAliveAgent(): Agent {
   return new Agent({ keepAlive: true, maxSockets: 1 });
 }
 
@@ -30,36 +30,36 @@ export function fetchTimed(url: string, agent?: Agent): Promise<Answer> {
         resolve({ status: response.statusCode ?? 0, headers: response.headers, body: Buffer.concat(parts).toString(), milliseconds });
       });
     });
-    request.on('timeout', () => request.destroy(new Error(`${url}: no answer within a minute`)));
+    request.on('timeout', () => request.destroy(new Error(`${url}: no response within a minute`)));
     request.on('error', reject);
   });
 }
 
 export async function fetchJson<T>(url: string): Promise<T> {
   const { status, body } = await fetchTimed(url);
-  if (status !== 200) throw new Error(`${url} answered ${status}: ${body.slice(0, 300)}`);
+  if (status !== 200) throw new Error(`${url} returned ${status}: ${body.slice(0, 300)}`);
   return JSON.parse(body) as T;
 }
 
-const START_DEADLINE_SECONDS = 30;
+const START_TIMEOUT_SECONDS = 30;
 
-/** Asks again and again until the answer is 200. Throws when the process that should answer ends, or takes too long. */
-export async function untilAnswered(url: string, child: ChildProcess, everySeconds: number): Promise<void> {
-  const deadline = performance.now() + START_DEADLINE_SECONDS * 1000;
+/** Polls until the response is 200. Throws when the server process ends, or after a timeout. */
+export async function waitForResponse(url: string, child: ChildProcess, pollSeconds: number): Promise<void> {
+  const deadline = performance.now() + START_TIMEOUT_SECONDS * 1000;
   for (;;) {
     try {
       if ((await fetchTimed(url)).status === 200) return;
     } catch {
-      // It does not listen yet.
+      // The server does not listen yet.
     }
     if (child.exitCode !== null || child.signalCode !== null)
-      throw new Error(`${url}: its server ended (${child.signalCode ?? child.exitCode})`);
-    if (performance.now() > deadline) throw new Error(`${url} does not answer`);
-    await pause(everySeconds);
+      throw new Error(`${url}: the server process ended (${child.signalCode ?? child.exitCode})`);
+    if (performance.now() > deadline) throw new Error(`${url} did not respond with 200 within ${START_TIMEOUT_SECONDS} s`);
+    await pause(pollSeconds);
   }
 }
 
-/** A port of the loopback address that nobody uses now. */
+/** An unused port of the loopback address. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');

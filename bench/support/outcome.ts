@@ -4,16 +4,16 @@ import type { Machine } from '../../testkit/machine/machine-info.ts';
 export interface Row {
   readonly figure: string;
   readonly unit: string;
-  /** Null: not measured; a note says why. */
-  readonly ours: number | null;
-  readonly rival?: { readonly name: string; readonly value: number };
-  /** The most that our figure may be. */
+  /** Of edge-health; null: not measured, for the reason in a note. */
+  readonly value: number | null;
+  readonly baseline?: { readonly name: string; readonly value: number };
+  /** Maximum allowed value. */
   readonly atMost?: number;
-  /** How many times less than the rival's it must be. */
+  /** The value must be at most the baseline divided by this. */
   readonly timesLess?: number;
 }
 
-/** What one benchmark program found, and how. */
+/** Results of one benchmark program, with notes about the method. */
 export interface Outcome {
   readonly rows: readonly Row[];
   readonly notes: readonly string[];

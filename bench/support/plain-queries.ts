@@ -1,8 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { STATUSES } from '../../src/core/alerts/thresholds.ts';
+import { STATUSES } from '../../src/core/alerts/alert.ts';
 import { METRICS } from '../../src/core/metrics.ts';
 
-/** The answers of /health/aggregate and /health/history as SQL over a table with a row a sample gives them, as JSON. */
+/** /health/aggregate and /health/history as SQL over a table with one row per sample, with the result as JSON. */
 
 interface PlainMetric {
   readonly min: number;
@@ -34,7 +34,7 @@ export function plainAggregate(db: DatabaseSync, fromMs: number, toMs: number): 
          FROM sample WHERE ${RANGE}`,
       )
       .get(fromMs, toMs) as { count: number };
-    // One sort for all three: percentile_disc would sort once for each of them.
+    // One sort for all three percentiles: percentile_disc would sort once for each.
     const ranks = [0.5, 0.95, 0.99].map((share) => Math.max(1, Math.ceil(share * row.count)));
     const found = db
       .prepare(
@@ -65,7 +65,7 @@ export function plainAggregate(db: DatabaseSync, fromMs: number, toMs: number): 
 
 const MEANS = METRICS.map((metric) => `round(avg(${metric}), 2) AS ${metric}`).join(', ');
 
-/** Means of each minute; all pages as one text. */
+/** Means of each minute; all pages in one text. */
 export function plainMinutes(db: DatabaseSync, fromMs: number, toMs: number, pageRows: number): { json: string; rows: number } {
   const select = db.prepare(
     `SELECT ${MEANS}, max(status) AS status, timestamp_ms / 60000 * 60000 AS at FROM sample WHERE ${RANGE} GROUP BY at ORDER BY at LIMIT ?`,

@@ -9,21 +9,21 @@ export interface Context {
   readonly progress: (text: string) => void;
 }
 
-/** Runs one benchmark as a program of its own: progress on standard error, the outcome as JSON on standard output. */
-export async function benchmark(name: string, work: (context: Context) => Promise<Outcome>): Promise<void> {
+/** Main function of a benchmark program: progress on standard error, the outcome as JSON on standard output. */
+export async function benchmark(name: string, measure: (context: Context) => Promise<Outcome>): Promise<void> {
   const { values } = parseArgs({ options: { minutes: { type: 'string', default: '10' } } });
   const cleanup = new Cleanup();
   let isEnding = false;
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.on(signal, () => {
-      // A second signal changes nothing: what was started is being ended.
+      // A second signal changes nothing: the cleanup is in progress.
       if (!isEnding) void cleanup.end().finally(() => process.exit(1));
       isEnding = true;
     });
   }
   const progress = (text: string): void => void process.stderr.write(`  ${name}: ${text}\n`);
   try {
-    const outcome = await work({ minutes: Number(values.minutes), cleanup, progress });
+    const outcome = await measure({ minutes: Number(values.minutes), cleanup, progress });
     process.stdout.write(JSON.stringify(outcome));
   } finally {
     await cleanup.end();

@@ -1,6 +1,6 @@
 import type { Results, Row } from './outcome.ts';
 
-/** Three digits that count, and thousands set apart. */
+/** Three significant digits, with thousands separators. */
 export function number(value: number): string {
   if (value === 0) return '0';
   const digits = Math.max(0, Math.min(6, 2 - Math.floor(Math.log10(Math.abs(value)))));
@@ -12,9 +12,9 @@ export function quantity(value: number | null, unit: string): string {
   return unit === '' ? number(value) : `${number(value)} ${unit}`;
 }
 
-function ratio({ ours, rival }: Row): string {
-  if (!rival || ours === null || ours <= 0 || rival.value <= 0) return '';
-  const times = rival.value / ours;
+function ratio({ value, baseline }: Row): string {
+  if (!baseline || value === null || value <= 0 || baseline.value <= 0) return '';
+  const times = baseline.value / value;
   return times >= 1 ? `${number(times)} × less` : `${number(1 / times)} × more`;
 }
 
@@ -25,12 +25,12 @@ function targets({ atMost, timesLess, unit }: Row): string {
   return words.join(', ');
 }
 
-/** Null: there is no target, or nothing to hold it against. */
+/** Null: there is no target, or no figure to compare with it. */
 export function isMet(row: Row): boolean | null {
-  const { ours, rival, atMost, timesLess } = row;
-  if (ours === null || (timesLess !== undefined && !rival)) return null;
+  const { value, baseline, atMost, timesLess } = row;
+  if (value === null || (timesLess !== undefined && !baseline)) return null;
   if (atMost === undefined && timesLess === undefined) return null;
-  return (atMost === undefined || ours <= atMost) && (timesLess === undefined || !rival || rival.value >= ours * timesLess);
+  return (atMost === undefined || value <= atMost) && (timesLess === undefined || !baseline || baseline.value >= value * timesLess);
 }
 
 export function verdict(row: Row): string {
@@ -39,8 +39,8 @@ export function verdict(row: Row): string {
 }
 
 function line(row: Row): string {
-  const rival = row.rival ? `${quantity(row.rival.value, row.unit)}, ${row.rival.name}` : '';
-  return `| ${row.figure} | ${quantity(row.ours, row.unit)} | ${rival} | ${ratio(row)} | ${targets(row)} | ${verdict(row)} |`;
+  const baseline = row.baseline ? `${quantity(row.baseline.value, row.unit)}, ${row.baseline.name}` : '';
+  return `| ${row.figure} | ${quantity(row.value, row.unit)} | ${baseline} | ${ratio(row)} | ${targets(row)} | ${verdict(row)} |`;
 }
 
 /** The page bench/RESULTS.md. */
@@ -49,8 +49,8 @@ export function renderResults({ machine, programs }: Results): string {
   const measured = Object.entries(programs);
   return `# Benchmark results
 
-Written by \`npm run bench\` from \`bench/results.json\`; each figure was measured beside its rival in the same run.
-Smaller is better everywhere. MB are 10^6 bytes.
+Written by \`npm run bench\` from \`bench/results.json\`; each figure was measured in the same run as its baseline.
+Smaller is better in every row. MB are 10^6 bytes.
 
 | machine | |
 |---|---|
@@ -58,7 +58,7 @@ Smaller is better everywhere. MB are 10^6 bytes.
 | memory | ${memoryGigabytes} GB |
 | OS | ${os} |
 
-| figure | ours | rival | ours is | target | |
+| figure | edge-health | baseline | edge-health is | target | |
 |---|---|---|---|---|---|
 ${measured.flatMap(([, { rows }]) => rows.map(line)).join('\n')}
 

@@ -7,7 +7,7 @@ import { renderResults } from './render.ts';
 const DATA = fileURLToPath(new URL('../results.json', import.meta.url));
 const PAGE = fileURLToPath(new URL('../RESULTS.md', import.meta.url));
 
-/** What was measured before on this very machine; figures of another one do not mix with it. */
+/** Earlier results of this machine; results of another machine are not merged. */
 export function loadResults(machine: Machine): Results {
   if (!existsSync(DATA)) return { machine, programs: {} };
   const results = JSON.parse(readFileSync(DATA, 'utf8')) as Results;
@@ -15,7 +15,7 @@ export function loadResults(machine: Machine): Results {
   return same ? results : { machine, programs: {} };
 }
 
-/** Puts one program's figures in place of its earlier ones, in the data and on the page. */
+/** Replaces the results of one program in results.json and RESULTS.md. */
 export function saveOutcome(machine: Machine, name: string, outcome: Outcome, order: readonly string[]): void {
   const before = loadResults(machine).programs;
   const measured: Measured = {

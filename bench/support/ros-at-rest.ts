@@ -9,7 +9,7 @@ import { latencies } from './ros-stream.ts';
 import { type Arrival, Subscriber, type Vendor } from './ros-subscriber.ts';
 import { pause } from './statistics.ts';
 
-/** Processes that are compared, each in a network of its own: the transports alone and the whole service. */
+/** Processes that are compared, each in a separate network: the transports alone and the whole service. */
 export type Contestant =
   | { readonly kind: 'alone'; readonly transport: PublisherOptions['transport']; readonly publishes: boolean }
   | { readonly kind: 'service'; readonly transport: 'off' | 'embedded' | 'rclnodejs' };
@@ -18,17 +18,17 @@ export interface AtRest {
   readonly cpuPercent: number;
   /** Highest resident memory. */
   readonly megabytes: number;
-  /** By subscriber, from a transport alone: from publishing to when the subscriber had it, one a second. */
+  /** By subscriber, for a transport alone: latency from publishing to the callback of the subscriber, one value per second. */
   readonly milliseconds: Readonly<Partial<Record<Vendor, readonly number[]>>>;
 }
 
 const WARM_UP_SECONDS = 30;
-const LOOK_EVERY_SECONDS = 5;
-/** Statuses that may lack at both ends of the measurement. */
+const POLL_SECONDS = 5;
+/** Statuses that may be missing at the two ends of the measurement. */
 const MARGIN = 2;
 
-/** One contestant, its subscribers and its figures. */
-class Entrant {
+/** Measures one contestant and its subscribers. */
+class ContestantMeter {
   readonly #meter: ProcessMeter;
   readonly #subscribers: readonly Subscriber[];
   readonly #contestant: Contestant;
@@ -42,8 +42,8 @@ class Entrant {
     this.#subscribers = subscribers;
   }
 
-  /** Resolves once each of its subscribers has got something. */
-  async untilHeard(): Promise<void> {
+  /** Resolves once each of its subscribers has received a status. */
+  async waitForFirstStatus(): Promise<void> {
     for (const subscriber of this.#subscribers) await subscriber.untilFirst();
   }
 
@@ -52,8 +52,8 @@ class Entrant {
     this.#begunMs = Date.now();
   }
 
-  look(): void {
-    this.#meter.cpuSeconds(); // So that a thread that ends later is not forgotten.
+  poll(): void {
+    this.#meter.cpuSeconds(); // Records the CPU time of threads that end before the next reading.
     this.#megabytes = Math.max(this.#megabytes, this.#meter.memory().residentMegabytes);
   }
 
@@ -71,17 +71,17 @@ class Entrant {
     return { cpuPercent, megabytes: this.#megabytes, milliseconds };
   }
 
-  /** What nobody received cost nothing. */
+  /** CPU figures are valid only if the statuses were delivered. */
   #check(arrivals: readonly Arrival[], seconds: number, vendor: Vendor): void {
     const distinct = new Set(arrivals.map(({ timestamp }) => timestamp)).size;
     if (distinct < Math.floor(seconds) - MARGIN) {
       const { kind, transport } = this.#contestant;
-      throw new Error(`${kind}, ${transport}: the ${vendor} subscriber got ${distinct} statuses in ${seconds.toFixed(0)} s`);
+      throw new Error(`${kind}, ${transport}: the ${vendor} subscriber received ${distinct} statuses in ${seconds.toFixed(0)} s`);
     }
   }
 }
 
-/** All contestants at the same time, publishing once a second to a subscriber of each vendor, if they publish. In their order. */
+/** Measures all contestants at the same time, each with a subscriber of each vendor if it publishes. Results are in the same order. */
 export async function measureAtRest(
   cleanup: Cleanup,
   bundle: string,
@@ -96,33 +96,33 @@ export async function measureAtRest(
 ): Promise<AtRest[]> {
   const network = new Network();
   try {
-    const entrants: Entrant[] = [];
+    const meters: ContestantMeter[] = [];
     for (const [i, contestant] of setup.contestants.entries()) {
       const host = network.host();
       const domainId = setup.firstDomainId + i;
       const child = await start(cleanup, bundle, ros, contestant, host, domainId, setup.sysRoot);
-      const subscribers = isHeard(contestant) ? await Subscriber.startAll(cleanup, host, domainId) : [];
-      entrants.push(new Entrant(contestant, child, subscribers));
+      const subscribers = hasSubscribers(contestant) ? await Subscriber.startAll(cleanup, host, domainId) : [];
+      meters.push(new ContestantMeter(contestant, child, subscribers));
     }
-    for (const entrant of entrants) await entrant.untilHeard();
+    for (const meter of meters) await meter.waitForFirstStatus();
     await pause(Math.min(WARM_UP_SECONDS, setup.seconds));
-    for (const entrant of entrants) entrant.begin();
+    for (const meter of meters) meter.begin();
     const deadline = performance.now() + setup.seconds * 1000;
-    let toldMs = performance.now();
+    let reportedMs = performance.now();
     for (let left = setup.seconds; left > 0; left = (deadline - performance.now()) / 1000) {
-      await pause(Math.min(LOOK_EVERY_SECONDS, left));
-      for (const entrant of entrants) entrant.look();
-      if (performance.now() - toldMs < 60_000) continue;
-      toldMs = performance.now();
-      progress(`${((deadline - toldMs) / 60_000).toFixed(0)} min left`);
+      await pause(Math.min(POLL_SECONDS, left));
+      for (const meter of meters) meter.poll();
+      if (performance.now() - reportedMs < 60_000) continue;
+      reportedMs = performance.now();
+      progress(`${((deadline - reportedMs) / 60_000).toFixed(0)} min left`);
     }
-    return entrants.map((entrant) => entrant.finish());
+    return meters.map((meter) => meter.finish());
   } finally {
     network.dispose();
   }
 }
 
-function isHeard(contestant: Contestant): boolean {
+function hasSubscribers(contestant: Contestant): boolean {
   if (contestant.kind === 'service') return contestant.transport !== 'off';
   return contestant.publishes && contestant.transport !== 'nothing';
 }

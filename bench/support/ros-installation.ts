@@ -9,7 +9,7 @@ import { ROOT } from '../../testkit/service/service.ts';
 /** A sourced ROS 2 that was prepared for rclnodejs. */
 export interface RosInstallation {
   readonly prepared: Prepared;
-  /** Of processes that load rclnodejs. */
+  /** For processes that load rclnodejs. */
   readonly environment: NodeJS.ProcessEnv;
   /** `jazzy, rmw_cyclonedds_cpp`. */
   readonly name: string;
@@ -17,14 +17,14 @@ export interface RosInstallation {
   readonly folder: string;
 }
 
-/** Kept from run to run, since compiling takes a while; `ros-setup` finds out whether it still fits. */
+/** Kept between runs because compiling takes minutes; `ros-setup` checks whether it is still valid. */
 const DATA = join(ROOT, 'node_modules/.cache/edge-health-bench-ros');
 
 /**
- * The environment as it is, and from now on this process's own one without a sourced ROS 2: the peers' libraries and code
- * generators are Debian's, and ROS 2 has other versions of them.
+ * Returns the current environment and removes a sourced ROS 2 from that of this process: the peers use Debian's libraries and code
+ * generators, and ROS 2 has other versions of them.
  */
-export function leaveRos(): NodeJS.ProcessEnv {
+export function unsourceRos(): NodeJS.ProcessEnv {
   const sourced = { ...process.env };
   const prefixes = (sourced['AMENT_PREFIX_PATH'] ?? '').split(':').filter((prefix) => prefix !== '');
   const isOfRos = (folder: string): boolean => prefixes.some((prefix) => folder === prefix || folder.startsWith(`${prefix}/`));
@@ -38,7 +38,7 @@ export function leaveRos(): NodeJS.ProcessEnv {
   return sourced;
 }
 
-/** Prepares what rclnodejs needs, as a user would; else why that cannot be. */
+/** Prepares rclnodejs with `edge-health ros-setup`, or returns the reason why that is not possible. */
 export async function prepareRos(
   sourced: NodeJS.ProcessEnv,
   host: Host,

@@ -6,15 +6,15 @@ import type { Cleanup } from '../../testkit/cleanup.ts';
 import type { Host } from '../../testkit/network/network.ts';
 import { ROOT } from '../../testkit/service/service.ts';
 import type { PublisherEvent, PublisherOptions } from '../clients/ros-publisher.ts';
-import { serviceNodeOptions } from './ours.ts';
 import type { RosInstallation } from './ros-installation.ts';
+import { serviceNodeOptions } from './service-process.ts';
 import { pause } from './statistics.ts';
 
 /** As bin/edge-health sets them. */
 const NODE_ENVIRONMENT = { MALLOC_ARENA_MAX: '2', UV_THREADPOOL_SIZE: '8' };
-const READY_WITHIN_SECONDS = 30;
+const READY_TIMEOUT_SECONDS = 30;
 
-/** Bundles the publisher as scripts/build.ts does the service; the file to run. */
+/** Bundles the publisher as scripts/build.ts bundles the service; returns the file to run. */
 export async function bundlePublisher(cleanup: Cleanup): Promise<string> {
   const file = join(cleanup.folderOnDisk(), 'ros-publisher.cjs');
   await build({
@@ -30,8 +30,8 @@ export async function bundlePublisher(cleanup: Cleanup): Promise<string> {
   return file;
 }
 
-/** A process in a host, and the lines that it says. */
-class Talking {
+/** A process in a host and its output. */
+class OutputProcess {
   readonly child: ChildProcess;
   readonly #name: string;
   #text = '';
@@ -50,9 +50,9 @@ class Talking {
     return this.child.pid as number;
   }
 
-  /** The first line that matches; throws with all that was said when the process ends before, or takes too long. */
-  async line(pattern: RegExp, withinSeconds: number): Promise<string> {
-    const deadline = performance.now() + withinSeconds * 1000;
+  /** Resolves with the first line that matches; throws with the output when the process ends before, or after the timeout. */
+  async waitForLine(pattern: RegExp, timeoutSeconds: number): Promise<string> {
+    const deadline = performance.now() + timeoutSeconds * 1000;
     for (;;) {
       const found = this.#text
         .split('\n')
@@ -61,7 +61,9 @@ class Talking {
       if (found !== undefined) return found;
       const hasEnded = this.child.exitCode !== null || this.child.signalCode !== null;
       if (hasEnded || performance.now() > deadline) {
-        throw new Error(`${this.#name} did not say ${pattern} ${hasEnded ? 'before it ended' : `in ${withinSeconds} s`}:\n${this.#text}`);
+        throw new Error(
+          `${this.#name} did not print ${pattern} ${hasEnded ? 'before it ended' : `in ${timeoutSeconds} s`}:\n${this.#text}`,
+        );
       }
       await pause(0.1);
     }
@@ -69,10 +71,10 @@ class Talking {
 }
 
 export class Publisher {
-  readonly #talking: Talking;
+  readonly #output: OutputProcess;
 
-  private constructor(talking: Talking) {
-    this.#talking = talking;
+  private constructor(output: OutputProcess) {
+    this.#output = output;
   }
 
   /** Resolves when the transport has started. */
@@ -89,27 +91,27 @@ export class Publisher {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...(needsRos ? ros?.environment : process.env), ...NODE_ENVIRONMENT },
     });
-    const talking = new Talking(cleanup, `the publisher with ${options.transport}`, child);
-    await talking.line(/"event":"ready"/, READY_WITHIN_SECONDS);
-    return new Publisher(talking);
+    const output = new OutputProcess(cleanup, `the publisher with ${options.transport}`, child);
+    await output.waitForLine(/"event":"ready"/, READY_TIMEOUT_SECONDS);
+    return new Publisher(output);
   }
 
   get child(): ChildProcess {
-    return this.#talking.child;
+    return this.#output.child;
   }
 
   get pid(): number {
-    return this.#talking.pid;
+    return this.#output.pid;
   }
 
-  /** Begins the stream; resolves when its last status is out. */
-  async stream(withinSeconds: number): Promise<Extract<PublisherEvent, { event: 'streamed' }>> {
+  /** Starts the stream; resolves when its last status is published. */
+  async stream(timeoutSeconds: number): Promise<Extract<PublisherEvent, { event: 'streamed' }>> {
     this.child.kill('SIGUSR2');
-    return JSON.parse(await this.#talking.line(/"event":"streamed"/, withinSeconds));
+    return JSON.parse(await this.#output.waitForLine(/"event":"streamed"/, timeoutSeconds));
   }
 }
 
-/** Starts the service in a host as a user would; resolves when it is on the graph, or runs without one. */
+/** Starts the service in a host as a user would; resolves when it has joined the ROS 2 graph, or listens if its transport is off. */
 export async function startServiceIn(
   cleanup: Cleanup,
   host: Host,
@@ -131,16 +133,16 @@ export async function startServiceIn(
     rest: { host: '127.0.0.1' },
     ros: { transport, domain_id: domainId, discovery_range: 'SUBNET' },
   };
-  writeFileSync(file, JSON.stringify(config)); // JSON is YAML too.
-  // As under systemd, the tail lies in a folder in memory.
+  writeFileSync(file, JSON.stringify(config)); // JSON is valid YAML.
+  // As under systemd, the spool is in a folder in memory.
   const runtime = join(cleanup.folderInMemory(), 'run');
   mkdirSync(runtime);
   const child = host.spawn(join(ROOT, 'bin/edge-health'), ['run', '--config', file, '--sys', sysRoot], {
     stdio: ['ignore', 'ignore', 'pipe'],
     env: { ...(transport === 'rclnodejs' ? ros?.environment : process.env), RUNTIME_DIRECTORY: runtime },
   });
-  const talking = new Talking(cleanup, `the service with ros.transport ${transport}`, child);
+  const output = new OutputProcess(cleanup, `the service with ros.transport ${transport}`, child);
   const pattern = transport === 'off' ? /dashboard: / : new RegExp(`on the ROS 2 graph .*transport=${transport}`);
-  await talking.line(pattern, READY_WITHIN_SECONDS);
+  await output.waitForLine(pattern, READY_TIMEOUT_SECONDS);
   return child;
 }

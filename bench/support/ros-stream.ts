@@ -6,36 +6,36 @@ import { Publisher } from './ros-processes.ts';
 import { type Arrival, Subscriber, type Vendor } from './ros-subscriber.ts';
 import { pause } from './statistics.ts';
 
-/** What one subscriber got of a stream. */
+/** The part of a stream that one subscriber received. */
 export interface Received {
   readonly vendor: Vendor;
-  /** Of the statuses that were sent, how many never came. */
+  /** Number of sent statuses that were not received. */
   readonly lost: number;
-  /** From right before publishing to when the subscriber had it, in the order of arrival. */
+  /** Latency from right before publishing to the callback of the subscriber, in the order of arrival. */
   readonly milliseconds: readonly number[];
 }
 
 export interface StreamResult {
   readonly received: readonly Received[];
   readonly cpuPercent: number;
-  /** How long the last status was away from when it was due, relative to the stream: 1 is in time. */
+  /** From the first counted status to the last. */
   readonly secondsTaken: number;
 }
 
 const WARM_UP_SECONDS = 2;
-/** For what has to be sent again. */
+/** For retransmissions. */
 const SETTLE_SECONDS = 3;
-/** Stamps are monotonic time from one look at the wall clock on; a clock that is being set would spoil them. */
+/** Time stamps are monotonic time plus an offset to the wall clock; a change of the wall clock would falsify the latencies. */
 const MAX_CLOCK_ERROR_MS = 0.2;
 
-/** What a subscriber got, in milliseconds from publishing. Throws when it cannot be right. */
+/** Latencies in milliseconds from publishing to reception. Throws when a value is implausible. */
 export function latencies(arrivals: readonly Arrival[]): number[] {
   const milliseconds = arrivals.map(({ sentMs, receivedMs }) => receivedMs - sentMs);
   if (milliseconds.some((value) => !(value > -MAX_CLOCK_ERROR_MS))) throw new Error('a status was received before it was sent');
   return milliseconds;
 }
 
-/** Statuses at a constant rate from one transport to a subscriber of each vendor, in a network of their own. */
+/** Measures statuses at a constant rate from one transport to a subscriber of each vendor, in a test network. */
 export async function measureStream(
   cleanup: Cleanup,
   bundle: string,
@@ -56,12 +56,13 @@ export async function measureStream(
     });
     for (const subscriber of subscribers) await subscriber.untilFirst();
     const { seconds, cpuSeconds, clockError } = await publisher.stream(setup.seconds + 60);
-    if (Math.abs(clockError) > MAX_CLOCK_ERROR_MS) throw new Error(`the wall clock moved by ${clockError.toFixed(3)} ms meanwhile`);
+    if (Math.abs(clockError) > MAX_CLOCK_ERROR_MS)
+      throw new Error(`the wall clock moved by ${clockError.toFixed(3)} ms during the measurement`);
     await pause(SETTLE_SECONDS);
     const received = subscribers.map((subscriber): Received => {
       const counted = subscriber.arrivals().filter(({ number }) => number >= 1 && number <= count);
       const distinct = new Set(counted.map(({ number }) => number)).size;
-      if (distinct < counted.length) throw new Error(`${subscriber.vendor} got ${counted.length - distinct} statuses twice`);
+      if (distinct < counted.length) throw new Error(`${subscriber.vendor} received ${counted.length - distinct} statuses twice`);
       return { vendor: subscriber.vendor, lost: count - distinct, milliseconds: latencies(counted) };
     });
     await endProcess(publisher.child);

@@ -10,23 +10,23 @@ export { VENDORS, type Vendor };
 
 export const VENDOR_NAMES: Readonly<Record<Vendor, string>> = { cyclone: 'Cyclone DDS', fastdds: 'Fast DDS' };
 
-/** One health status as a subscriber got it. */
+/** One health status as a subscriber received it. */
 export interface Arrival {
   /** `cpu_percent`. */
   readonly number: number;
-  /** `memory_percent`: wall-clock milliseconds in what ros-publisher.ts sends. */
+  /** `memory_percent`, in which ros-publisher.ts sends wall-clock milliseconds. */
   readonly sentMs: number;
   /** The publisher's `timestamp`. */
   readonly timestamp: string;
-  /** Wall-clock milliseconds at the subscriber, once it had the status. */
+  /** Wall-clock milliseconds in the callback of the subscriber. */
   readonly receivedMs: number;
 }
 
-const FIRST_WITHIN_SECONDS = 30;
+const FIRST_TIMEOUT_SECONDS = 30;
 
 /**
- * A subscriber of /health_status on a DDS implementation that is not ours. What it tells goes into a file in memory that is read
- * afterwards: reading along would take part of a core from what is measured.
+ * A subscriber of /health_status on another DDS implementation. Its events go to a file in memory that is read afterwards: reading them
+ * during the measurement would take CPU from the measured process.
  */
 export class Subscriber {
   readonly vendor: Vendor;
@@ -37,7 +37,7 @@ export class Subscriber {
     this.#file = file;
   }
 
-  /** One of each vendor. */
+  /** Starts one of each vendor. */
   static async startAll(cleanup: Cleanup, host: Host, domainId: number): Promise<Subscriber[]> {
     const programs = await build('peers');
     const folder = cleanup.folderInMemory();
@@ -52,7 +52,7 @@ export class Subscriber {
     });
   }
 
-  /** Every status so far, in the order of their arrival. */
+  /** Every received status, in the order of arrival. */
   arrivals(): Arrival[] {
     const lines = readFileSync(this.#file, 'utf8').split('\n').slice(0, -1);
     const events = lines.map((line) => JSON.parse(line) as PeerEvent);
@@ -66,13 +66,13 @@ export class Subscriber {
       }));
   }
 
-  /** Resolves once it got a status; throws with what it complained of when it gets none in time. */
+  /** Resolves once a status was received; throws with its standard error after a timeout. */
   async untilFirst(): Promise<void> {
-    const deadline = performance.now() + FIRST_WITHIN_SECONDS * 1000;
+    const deadline = performance.now() + FIRST_TIMEOUT_SECONDS * 1000;
     while (this.arrivals().length === 0) {
       if (performance.now() > deadline) {
-        const complaints = readFileSync(`${this.#file}.errors`, 'utf8');
-        throw new Error(`the ${VENDOR_NAMES[this.vendor]} subscriber got nothing in ${FIRST_WITHIN_SECONDS} s\n${complaints}`);
+        const errors = readFileSync(`${this.#file}.errors`, 'utf8');
+        throw new Error(`the ${VENDOR_NAMES[this.vendor]} subscriber received nothing in ${FIRST_TIMEOUT_SECONDS} s\n${errors}`);
       }
       await pause(0.2);
     }

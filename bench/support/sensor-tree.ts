@@ -5,19 +5,19 @@ import type { Cleanup } from '../../testkit/cleanup.ts';
 
 export interface SysTree {
   readonly path: string;
-  /** Where the temperature comes from, in a sentence. */
+  /** A sentence for the report: the source of the temperature. */
   readonly note: string;
 }
 
-/** A file of sysfs that every Linux has, and whose number (65536) can be read as millidegrees. */
+/** Present in sysfs on every Linux; its number (65536) is a valid value in millidegrees. */
 const STAND_IN = '/sys/class/net/lo/mtu';
 
-/** /sys, or on a machine without a temperature sensor a folder in memory with one thermal zone in it. */
+/** /sys; on a machine without a temperature sensor, a folder in memory with one thermal zone. */
 export async function sysTree(cleanup: Cleanup): Promise<SysTree> {
   if ((await findSensors('/sys')).some(({ problem }) => problem === null))
     return { path: '/sys', note: "The temperature is this machine's own." };
   const celsius = parseMillidegrees(readFileSync(STAND_IN, 'utf8'));
-  if (!isPossibleCelsius(celsius)) throw new Error(`${STAND_IN} is not as expected`);
+  if (!isPossibleCelsius(celsius)) throw new Error(`${STAND_IN} is not a plausible temperature`);
   const path = cleanup.folderInMemory();
   const zone = join(path, 'class/thermal/thermal_zone0');
   mkdirSync(zone, { recursive: true });
@@ -25,6 +25,6 @@ export async function sysTree(cleanup: Cleanup): Promise<SysTree> {
   symlinkSync(STAND_IN, join(zone, 'temp'));
   return {
     path,
-    note: `This machine has no temperature sensor: ${STAND_IN}, a number in sysfs too, was read in its place, through a thermal zone laid out on tmpfs. What a sensor's driver itself needs is not in the figures.`,
+    note: `This machine has no temperature sensor: ${STAND_IN}, also a number in sysfs, was read instead, through a thermal zone on tmpfs. The cost of a sensor driver is not included.`,
   };
 }

@@ -3,13 +3,13 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Cleanup } from '../../testkit/cleanup.ts';
 import { ROOT } from '../../testkit/service/service.ts';
-import { freePort, untilAnswered } from './http.ts';
+import { freePort, waitForResponse } from './http.ts';
 
 export interface Server {
   readonly child: ChildProcess;
   readonly pid: number;
   readonly url: string;
-  /** From starting the program to its first answer. */
+  /** From starting the program to its first response. */
   readonly startSeconds: number;
 }
 
@@ -18,14 +18,14 @@ export interface ServiceSetup {
   readonly dataPath?: string;
   readonly sysRoot?: string;
   readonly publishFrequency?: number;
-  /** How often it is asked for its first health status. */
-  readonly askEverySeconds?: number;
+  /** Interval of the requests for the first health status. */
+  readonly pollSeconds?: number;
 }
 
-/** Asking more often would warm up what is measured afterwards. */
-export const ASK_EVERY_SECONDS = 0.1;
+/** More frequent requests would warm up the code that is measured afterwards. */
+export const START_POLL_SECONDS = 0.1;
 
-/** The options that bin/edge-health gives to Node: what runs in the benchmark's own process should run as in the service. */
+/** The Node options of bin/edge-health, for code that a benchmark measures in its own process. */
 export function serviceNodeOptions(): string[] {
   const text = readFileSync(join(ROOT, 'bin/edge-health'), 'utf8');
   const options = /^exec "\$node"([^"]*)"/m.exec(text)?.[1]?.match(/--\S+/g);
@@ -41,12 +41,12 @@ export async function startService(cleanup: Cleanup, setup: ServiceSetup = {}): 
     publish_frequency: setup.publishFrequency ?? 1,
     storage: { path: setup.dataPath ?? join(folder, 'data') },
     rest: { host: '127.0.0.1', port },
-    // What the ROS 2 graph costs is measured by itself, in a network of its own; here strangers on the network would take part.
+    // The ROS 2 graph is measured separately, in a test network; here other participants on the network would distort the figures.
     ros: { transport: 'off' },
   };
   const file = join(folder, 'config.yaml');
-  writeFileSync(file, JSON.stringify(config)); // JSON is YAML too.
-  // As under systemd, the tail lies in a folder in memory, here one that is removed afterwards.
+  writeFileSync(file, JSON.stringify(config)); // JSON is valid YAML.
+  // As under systemd, the spool is in a folder in memory.
   const runtime = join(cleanup.folderInMemory(), 'run');
   mkdirSync(runtime);
   const argv = ['run', '--config', file, '--sys', setup.sysRoot ?? '/sys'];
@@ -62,7 +62,7 @@ export async function startService(cleanup: Cleanup, setup: ServiceSetup = {}): 
   });
   const url = `http://127.0.0.1:${port}`;
   try {
-    await untilAnswered(`${url}/health`, child, setup.askEverySeconds ?? ASK_EVERY_SECONDS);
+    await waitForResponse(`${url}/health`, child, setup.pollSeconds ?? START_POLL_SECONDS);
   } catch (error) {
     throw new Error(`${(error as Error).message}\n${log}`);
   }

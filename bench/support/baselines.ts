@@ -2,11 +2,11 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Cleanup } from '../../testkit/cleanup.ts';
-import { freePort, untilAnswered } from './http.ts';
-import { ASK_EVERY_SECONDS, type Server } from './ours.ts';
+import { freePort, waitForResponse } from './http.ts';
+import { type Server, START_POLL_SECONDS } from './service-process.ts';
 import { pause } from './statistics.ts';
 
-/** Only what edge-health measures too. */
+/** Only the metrics that edge-health measures too. */
 export const SAME_METRICS = [
   '--collector.disable-defaults',
   '--collector.cpu',
@@ -21,11 +21,11 @@ function programPath(name: string): string | null {
   return folders.map((folder) => join(folder, name)).find((path) => existsSync(path)) ?? null;
 }
 
-/** Starts node_exporter and waits for its first answer; null where it is not installed. */
+/** Starts node_exporter and waits for its first response; null if it is not installed. */
 export async function startNodeExporter(
   cleanup: Cleanup,
   argv: readonly string[],
-  askEverySeconds = ASK_EVERY_SECONDS,
+  pollSeconds = START_POLL_SECONDS,
 ): Promise<Server | null> {
   const program = programPath('prometheus-node-exporter') ?? programPath('node_exporter');
   if (program === null) return null;
@@ -33,11 +33,11 @@ export async function startNodeExporter(
   const begun = performance.now();
   const child = cleanup.own(spawn(program, [`--web.listen-address=127.0.0.1:${port}`, ...argv], { stdio: 'ignore' }));
   const url = `http://127.0.0.1:${port}`;
-  await untilAnswered(`${url}/metrics`, child, askEverySeconds);
+  await waitForResponse(`${url}/metrics`, child, pollSeconds);
   return { child, pid: child.pid as number, url, startSeconds: (performance.now() - begun) / 1000 };
 }
 
-/** collectd as lean as it can be while measuring and storing the same: one value a metric, CSV on the same disk. */
+/** The smallest collectd configuration with the same metrics: one value per metric, CSV on the same disk. */
 function collectdConfig(folder: string): string {
   return `
 BaseDir "${folder}"
@@ -77,7 +77,7 @@ LoadPlugin csv
 `;
 }
 
-/** Starts collectd and waits until it stores; null where it is not installed. */
+/** Starts collectd and waits until it writes its first file; null if it is not installed. */
 export async function startCollectd(cleanup: Cleanup): Promise<ChildProcess | null> {
   const program = programPath('collectd');
   if (program === null) return null;
@@ -86,7 +86,7 @@ export async function startCollectd(cleanup: Cleanup): Promise<ChildProcess | nu
   writeFileSync(file, collectdConfig(folder));
   const child = cleanup.own(spawn(program, ['-f', '-C', file], { stdio: 'ignore' }));
   for (let n = 0; !existsSync(join(folder, 'csv')); n += 1) {
-    if (n >= 100 || child.exitCode !== null) throw new Error('collectd stores nothing');
+    if (n >= 100 || child.exitCode !== null) throw new Error('collectd writes no files');
     await pause(0.1);
   }
   return child;
