@@ -128,6 +128,36 @@ t.test('only tests import the test kit', async (t) => {
   );
 });
 
+const DOCUMENT = readFileSync(`${ROOT}/docs/architecture.md`, 'utf8');
+
+t.test('the diagram shows the imports between modules', async (t) => {
+  const whole = (module: string): string => module.replace(/^harness\/.*/, 'harness');
+  const found = imports
+    .filter(({ file, target }) => target.startsWith('.') && !TEST_PROGRAMS.includes(moduleOf(file)))
+    .map((entry) => [whole(moduleOf(entry.file)), whole(moduleOf(resolved(entry)))] as const)
+    .filter(([from, to]) => from !== to && to !== 'core')
+    .map(([from, to]) => `${from} --> ${to}`);
+  const drawn = [...DOCUMENT.matchAll(/^ {2}(\w+ --> \w+)$/gm)].map(([, arrow]) => arrow);
+  t.same([...drawn].sort(), [...new Set(found)].sort());
+});
+
+t.test('every step of a documented path exists', async (t) => {
+  const paths = DOCUMENT.split(/^### /m).filter((section) => section.startsWith('One '));
+  t.equal(paths.length, 4);
+  for (const path of paths) {
+    const steps = [...path.matchAll(/^\| \d+ \| `([^`]+)` \| ([^|]+) \|/gm)];
+    t.ok(steps.length > 10, `${path.split('\n')[0]}: ${steps.length} steps`);
+    for (const [, file = '', functions = ''] of steps) {
+      const text = readFileSync(`${ROOT}/src/${file}`, 'utf8');
+      for (const [, name = ''] of functions.matchAll(/`([^`]+)`/g)) {
+        // A function, a method, a getter, or a property that is an arrow function.
+        const declared = new RegExp(`(^|\\s)${name}(\\(|<\\w|: \\(| = \\(|: \\w+ = async)`);
+        t.match(text, declared, `${file} has ${name}`);
+      }
+    }
+  }
+});
+
 t.test('core knows nothing but itself', async (t) => {
   const foreign = imports.filter(({ file, target }) => moduleOf(file) === 'core' && !target.startsWith('.'));
   t.same(foreign, []);

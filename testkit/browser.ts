@@ -1,22 +1,22 @@
-/** Chromium for the tests of the pages: they wait for what the page shows, never for a length of time. */
+/** Chromium for the tests of the pages, which wait for content of the page, never for a length of time. */
 import { existsSync } from 'node:fs';
 import { type Browser, chromium, type Locator, type Page } from 'playwright-core';
 import { until } from './wait.ts';
 
-/** Debian's browser; empty where it is not installed. */
+/** Debian's Chromium; empty if it is not installed. */
 export const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser'].find((path) => existsSync(path)) ?? '';
 
-/** Without the background traffic that a browser has of its own. */
+/** Disables background traffic of the browser. */
 const QUIET = ['--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'];
 
 export function launchBrowser(): Promise<Browser> {
   return chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox', '--disable-gpu', ...QUIET] });
 }
 
-/** Limits only how long a broken test waits. */
+/** Only limits a broken test. */
 export const TIMEOUT_MS = 120_000;
 
-/** Opens a page and collects what goes wrong in it. Requests that fail because the service is gone are not errors of the page. */
+/** Opens a page and collects its errors. Requests that fail because the service has stopped are not errors of the page. */
 export async function openPage(
   browser: Browser,
   url: string,

@@ -8,18 +8,18 @@ import { ROOT } from './service/service.ts';
 const TMPFS_MAGIC = 0x01021994;
 const TIMEOUT_SECONDS = 10;
 
-/** Everything that a benchmark or the soak started or made; `end` ends and removes it, and nothing else. */
+/** Processes and folders of a benchmark or the soak; `end` ends and removes exactly these. */
 export class Cleanup {
   readonly #children: ChildProcess[] = [];
   readonly #folders: string[] = [];
 
-  /** Takes charge of a child process. */
+  /** Registers a child process. */
   own<T extends ChildProcess>(child: T): T {
     this.#children.push(child);
     return child;
   }
 
-  /** A temporary folder on a disk: what is written to memory (tmpfs) would not count as written. */
+  /** A temporary folder on a disk: the kernel does not count writes to tmpfs in write_bytes. */
   folderOnDisk(): string {
     for (const parent of [tmpdir(), '/var/tmp']) {
       if (statfsSync(parent).type !== TMPFS_MAGIC) return this.#make(parent);
@@ -29,7 +29,7 @@ export class Cleanup {
     return this.#make(parent);
   }
 
-  /** A temporary folder in memory, or on a disk where the machine has no tmpfs. */
+  /** A temporary folder in memory, or on a disk if the machine has no tmpfs. */
   folderInMemory(): string {
     try {
       return this.#make('/dev/shm');
@@ -50,7 +50,7 @@ export class Cleanup {
   }
 }
 
-/** Asks a process to end, and makes it end when it does not within some seconds. */
+/** Sends SIGTERM, and SIGKILL if the process has not exited after the timeout. */
 export async function endProcess(child: ChildProcess): Promise<void> {
   if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
   const exited = once(child, 'exit');

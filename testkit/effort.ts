@@ -1,6 +1,6 @@
 /**
- * How many runs a property test or a fuzzer does: few in `npm test`, many with EDGE_HEALTH_LONG=1, which
- * `npm run test:system -- fuzz` sets. The seed is fixed, so that a run that fails fails again; EDGE_HEALTH_SEED=7 tries other values.
+ * The number of runs of a property test or a fuzzer: few in `npm test`, many with EDGE_HEALTH_LONG=1, which
+ * `npm run test:system -- fuzz` sets. The seed is fixed so that failures are reproducible; EDGE_HEALTH_SEED=7 tries other values.
  *
  *     fc.assert(property, { numRuns: runs(100, 5000), seed: SEED });
  */

@@ -3,13 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 const MEMORY = '/dev/shm';
-/** Containers often have 64 MB there, which two suites with a synthetic week each would fill. */
+/** Containers often limit /dev/shm to 64 MB, which two suites with a synthetic week each would fill. */
 const ENOUGH_BYTES = 1024 ** 3;
 
-/** In memory where the machine has enough of it: hundreds of suites that sync to one disk would wait for each other. */
-const parent = hasRoom(MEMORY) ? MEMORY : tmpdir();
+/** In memory if there is enough of it: hundreds of suites that sync to one disk would block each other. */
+const parent = isUsable(MEMORY) ? MEMORY : tmpdir();
 
-function hasRoom(folder: string): boolean {
+function isUsable(folder: string): boolean {
   try {
     const { bavail, bsize } = statfsSync(folder);
     return bavail * bsize >= ENOUGH_BYTES && mayExecute(folder);
@@ -18,7 +18,7 @@ function hasRoom(folder: string): boolean {
   }
 }
 
-/** Tests write programs into their folders, and containers often mount this one so that none can be run from it. */
+/** Whether programs can be run from the folder, as tests do: containers often mount /dev/shm with noexec. */
 function mayExecute(folder: string): boolean {
   const mount = readFileSync('/proc/self/mounts', 'utf8')
     .split('\n')
@@ -27,7 +27,7 @@ function mayExecute(folder: string): boolean {
   return !mount?.[3]?.split(',').includes('noexec');
 }
 
-/** What is needed of a tap test: everything made for it is removed at its end. */
+/** The part of a tap test that registers cleanup actions. */
 export interface Teardown {
   teardown(action: () => unknown): void;
 }

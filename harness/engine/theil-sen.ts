@@ -1,4 +1,4 @@
-import { median } from '../../src/core/statistics/quantile.ts';
+import { median } from '../../src/core/statistics/summary.ts';
 
 export interface Point {
   readonly at: number;

@@ -1,4 +1,4 @@
-import { type Alert, nodeOfAlertId } from '../../src/core/alerts/alert.ts';
+import { type Alert, nodeOfAlertId, STALE_METRIC } from '../../src/core/alerts/alert.ts';
 import type { HealthStatus } from '../../src/core/health-status.ts';
 import type { Log } from '../../src/core/ports.ts';
 import { PROGRAMS } from '../../src/installation/programs.ts';
@@ -38,8 +38,6 @@ export interface TopicSubscriptionOptions extends TransportOptions {
 
 const NOTE_SECONDS = 60;
 const RETRY_MS = 10_000;
-/** Other nodes raise alerts of this metric about the observed node; it raises none itself. */
-const STALE_METRIC = 'health_status';
 
 const monotonicSeconds = (): number => performance.now() / 1000;
 
@@ -148,6 +146,7 @@ export class TopicSubscription implements Source {
   }
 
   #onAlert(alert: Alert): void {
+    // Other nodes raise alerts of this metric about the observed node; it raises none itself.
     if (this.#isStopped || alert.metric === STALE_METRIC || nodeOfAlertId(alert.alert_id) !== this.#options.node) return;
     this.#options.listener.onAlert('topic', alert);
   }

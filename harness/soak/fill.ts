@@ -1,12 +1,12 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
-import type { Thresholds } from '../../src/core/alerts/thresholds.ts';
+import type { Thresholds } from '../../src/core/alerts/alert.ts';
 import { toHealthStatus } from '../../src/core/health-status.ts';
 import type { Readings } from '../../src/core/metrics.ts';
 import { DAY_MS, HOUR_MS } from '../../src/core/time/time.ts';
 import { Archive } from '../../src/store/database/archive.ts';
-import { Batch } from '../../src/store/spool/batch.ts';
+import { Batch } from '../../src/store/spool/segment-recorder.ts';
 
 export const DATABASE_FILE = 'edge-health.db';
 

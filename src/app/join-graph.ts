@@ -1,7 +1,6 @@
 import { hostname } from 'node:os';
 import type { Config } from '../config/schema.ts';
-import type { Alert } from '../core/alerts/alert.ts';
-import type { Thresholds } from '../core/alerts/thresholds.ts';
+import type { Alert, Thresholds } from '../core/alerts/alert.ts';
 import type { Log } from '../core/ports.ts';
 import type { Clocks } from '../core/time/time.ts';
 import { PROGRAMS } from '../installation/programs.ts';

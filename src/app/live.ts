@@ -1,5 +1,4 @@
-import { type Alert, nodeOfAlertId, type Severity } from '../core/alerts/alert.ts';
-import { healthStatusOf } from '../core/alerts/thresholds.ts';
+import { type Alert, healthStatusOf, nodeOfAlertId, type Severity } from '../core/alerts/alert.ts';
 import { currentStatus, type HealthStatus } from '../core/health-status.ts';
 import { isNodeName } from '../core/node-name.ts';
 
@@ -107,7 +106,7 @@ export class Live {
     const { periodSeconds, receivedSeconds } = live;
     const ageSeconds = nowSeconds - receivedSeconds;
     const current = currentStatus(live.status, ageSeconds, periodSeconds);
-    const status = healthStatusOf([current.status], this.#open.get(name)?.values() ?? []);
+    const status = healthStatusOf([current.status], this.openAlertsOf(name));
     return { status: { ...current, status }, ageSeconds, periodSeconds, lastSeenSeconds, stale, leftMs };
   }
 
@@ -115,13 +114,51 @@ export class Live {
     return [...this.#open.values()].flatMap((open) => [...open.values()]);
   }
 
-  openAlertsOf(name: string): number {
-    return this.#open.get(name)?.size ?? 0;
+  openAlertsOf(name: string): Alert[] {
+    return [...(this.#open.get(name)?.values() ?? [])];
   }
 
   openBySeverity(): Record<Severity, number> {
     const counts: Record<Severity, number> = { WARNING: 0, ERROR: 0, CRITICAL: 0 };
     for (const { severity } of this.openAlerts()) counts[severity] += 1;
     return counts;
+  }
+}
+
+const WINDOW_SECONDS = 60;
+
+/** Events per second over the last minute, counted in buckets of a second: constant cost at any rate. */
+export class RateMeter {
+  readonly #buckets = new Uint32Array(WINDOW_SECONDS + 1);
+  #firstSeconds: number | null = null;
+  #lastBucket = 0;
+  #lastSeconds = 0;
+
+  count(atSeconds: number): void {
+    this.#firstSeconds ??= atSeconds;
+    this.#advance(atSeconds);
+    const slot = Math.floor(atSeconds) % this.#buckets.length;
+    this.#buckets[slot] = (this.#buckets[slot] ?? 0) + 1;
+    this.#lastSeconds = atSeconds;
+  }
+
+  /** Events per second over the last whole minute, or since the first event; null during the first two seconds. */
+  hertz(nowSeconds: number): number | null {
+    if (this.#firstSeconds === null) return null;
+    const span = Math.min(WINDOW_SECONDS, Math.floor(nowSeconds) - Math.ceil(this.#firstSeconds));
+    if (span < 2) return null;
+    this.#advance(Math.max(nowSeconds, this.#lastSeconds));
+    let sum = 0;
+    const last = Math.floor(nowSeconds) - 1;
+    for (let second = last; second > last - span; second -= 1) sum += this.#buckets[second % this.#buckets.length] ?? 0;
+    return sum / span;
+  }
+
+  #advance(atSeconds: number): void {
+    const bucket = Math.floor(atSeconds);
+    for (let second = Math.max(this.#lastBucket + 1, bucket - WINDOW_SECONDS); second <= bucket; second += 1) {
+      this.#buckets[second % this.#buckets.length] = 0;
+    }
+    this.#lastBucket = Math.max(this.#lastBucket, bucket);
   }
 }

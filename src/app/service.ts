@@ -10,16 +10,16 @@ import { Sampler } from '../collect/sampler.ts';
 import { TemperatureSource } from '../collect/temperature.ts';
 import type { Reloaded } from '../config/reload.ts';
 import type { Config } from '../config/schema.ts';
-import { type Alert, nodeOfAlertId } from '../core/alerts/alert.ts';
+import { type Alert, nodeOfAlertId, raisedBy } from '../core/alerts/alert.ts';
 import type { KnownNode } from '../core/alerts/node-watch.ts';
 import type { JudgingRules } from '../core/alerts/threshold-monitor.ts';
 import { type DiskReading, type Sample, toHealthStatus } from '../core/health-status.ts';
 import type { Log, Publisher } from '../core/ports.ts';
 import type { ShutdownAction, ShutdownProgress } from '../core/shutdown/shutdown.ts';
 import type { ServiceManager } from '../core/supervision.ts';
+import { ClockCheck, type ClockEvent } from '../core/time/clock-watch.ts';
 import type { Clocks } from '../core/time/time.ts';
-import { restAnswers } from '../http/answers.ts';
-import { RestServer } from '../http/server.ts';
+import { RestServer, restAnswers } from '../http/server.ts';
 import { PROGRAMS } from '../installation/programs.ts';
 import type { GraphNames } from '../ros/graph.ts';
 import { monitorName } from '../ros/names.ts';
@@ -29,24 +29,20 @@ import { ControlSocket } from '../system/control-socket.ts';
 import { HostNames } from '../system/host-names.ts';
 import { openSockets } from '../system/open-sockets.ts';
 import { boundSockets } from '../system/socket-bounds.ts';
-import { ClockCheck } from './clock-check.ts';
 import { joinGraph } from './join-graph.ts';
-import { Judge } from './judge.ts';
-import { Live } from './live.ts';
-import { servicePorts } from './ports.ts';
-import { RateMeter } from './rate-meter.ts';
+import { Judge, judgingRules } from './judge.ts';
+import { Live, RateMeter } from './live.ts';
+import { Optimizer } from './optimizer.ts';
 import { LeftNodes } from './remote-nodes/left-nodes.ts';
-import { STALE_METRIC } from './remote-nodes/remote-node.ts';
-import { PLACES_METRIC, RemoteNodes, remoteNodeRules } from './remote-nodes/remote-nodes.ts';
+import { remoteNodeRules } from './remote-nodes/remote-node.ts';
+import { RemoteNodes } from './remote-nodes/remote-nodes.ts';
 import type { RosGraph } from './ros-graph.ts';
-import { judgingRules } from './rules.ts';
 import { SafeShutdown } from './shutdown/safe-shutdown.ts';
-import { machineUsers } from './shutdown/safe-shutdown-callers.ts';
-import { machinePower, machineRunners } from './shutdown/safe-shutdown-runners.ts';
+import { machinePower, machineRunners, machineUsers } from './shutdown/safe-shutdown-callers.ts';
 import { type ShutdownSettings, shutdownSettings } from './shutdown/safe-shutdown-settings.ts';
 import { Supervision } from './supervision.ts';
 import { readToken } from './token.ts';
-import { View } from './view.ts';
+import { servicePorts, View } from './view.ts';
 
 export interface ServiceOptions {
   readonly config: Config;
@@ -138,7 +134,7 @@ export class Service {
       monotonicSeconds: now,
       onLateOpen: (...found) => this.#onLateOpen(...found),
     });
-    this.#clockCheck = new ClockCheck(clocks, log, (event) => this.#store.recordClockEvent(event));
+    this.#clockCheck = new ClockCheck(clocks, (event) => this.#onClockEvent(event));
     this.#view = new View({
       ...options,
       localNode,
@@ -182,7 +178,7 @@ export class Service {
       live: this.#live,
       store: this.#store,
       left: this.#left,
-      events: this.#rest,
+      events: this.#rest.events,
       publishAlerts: (changes) => this.#publishAlerts(changes),
     });
     this.#control = new ControlSocket({
@@ -207,11 +203,15 @@ export class Service {
         for (const publisher of this.#publishers) publisher.publishShutdown(progress);
       },
     });
+    const optimizer = new Optimizer(log, now);
     this.#ros = joinGraph({
       ...options,
       localNode,
       listener: {
-        onHealthStatus: (status) => this.#remoteNodes.onHealthStatus(status),
+        onHealthStatus: (status) => {
+          optimizer.count();
+          this.#remoteNodes.onHealthStatus(status);
+        },
         onAlert: (alert) => this.#remoteNodes.onAlert(alert),
         onObserving: (isObserving, appliances) => this.#remoteNodes.setObserving(isObserving, appliances),
         onNodeLeft: (node) => this.#remoteNodes.onNodeLeft(node),
@@ -220,7 +220,7 @@ export class Service {
       thresholds: () => this.#rules.thresholds,
       openAlerts: () => this.#live.openAlerts(),
     });
-    this.#publishers = [this.#rest, this.#ros];
+    this.#publishers = [this.#rest.events, this.#ros];
     this.#firstSample = new Promise((resolve) => {
       this.#onFirstSample = resolve;
     });
@@ -249,7 +249,7 @@ export class Service {
       for (const alert of past.openAlerts) this.#live.setAlert(alert);
       if (past.openAlerts.length > 0) log('notice', 'open alerts restored', { count: past.openAlerts.length });
       this.#republishOpenAlerts(past.openAlerts);
-      const judged = { ...past, openAlerts: judgedAlerts(past.openAlerts) };
+      const judged = { ...past, openAlerts: this.#judgedAlerts(past.openAlerts) };
       this.#publishAlerts(this.#judge.begin(judged, clocks.monotonicSeconds(), clocks.wallMilliseconds()));
       this.#remoteNodes.start(past);
       await this.#control.start();
@@ -298,8 +298,7 @@ export class Service {
   /** Republishes the open alerts raised by this machine, so that subscribers that join after a restart receive them. */
   #republishOpenAlerts(openAlerts: readonly Alert[]): void {
     for (const alert of openAlerts) {
-      const isOurs = nodeOfAlertId(alert.alert_id) === this.#rules.nodeName || alert.metric === STALE_METRIC;
-      if (isOurs) this.#publishOnGraph(alert);
+      if (raisedBy(alert, this.#rules.nodeName) !== 'other') this.#publishOnGraph(alert);
     }
   }
 
@@ -311,18 +310,25 @@ export class Service {
   #onSample(sample: Sample): void {
     this.#clockCheck.check();
     this.#disks = sample.disks;
-    const changes = this.#judge.judge(sample);
-    const status = toHealthStatus(sample, this.#rules.nodeName, this.#rules.thresholds, this.#ownAlerts());
+    // Recorded and published after the sample, since that takes at least one turn.
+    this.#publishAlerts(this.#judge.judge(sample));
+    const { nodeName, thresholds } = this.#rules;
+    const status = toHealthStatus(sample, nodeName, thresholds, this.#live.openAlertsOf(nodeName));
     const line = JSON.stringify(status);
     const mark = this.#store.recordHealth(status, line, sample.timestampMs);
     this.#live.setStatus(status, sample.monotonicSeconds, 1 / this.#options.config.publish_frequency);
     this.#rate.count(sample.monotonicSeconds);
     for (const publisher of this.#publishers) publisher.publishHealth(status, line, mark);
-    if (changes.length > 0) this.#publishAlerts(changes);
     if (this.#unpublishedAlerts.size > 0 && this.#isFirstObserver())
       for (const alert of this.#unpublishedAlerts.values()) this.#publishOnGraph(alert);
     this.#lastSampleSeconds = this.#options.clocks.monotonicSeconds();
     this.#onFirstSample();
+  }
+
+  #onClockEvent(event: ClockEvent): void {
+    this.#store.recordClockEvent(event);
+    const what = event.kind === 'suspend' ? 'suspend detected' : 'wall clock step detected';
+    this.#options.log('notice', what, { seconds: event.delta_seconds });
   }
 
   #publishAlerts(changes: readonly Alert[]): void {
@@ -337,14 +343,14 @@ export class Service {
     const { alert_id, severity, metric, value, threshold } = alert;
     const level = alert.resolved ? 'notice' : severity === 'WARNING' ? 'warning' : 'error';
     this.#options.log(level, alert.resolved ? 'alert resolved' : `alert ${severity}`, { metric, value, threshold, alert_id });
-    this.#rest.publishAlert(alert, mark);
+    this.#rest.events.publishAlert(alert, mark);
     this.#publishOnGraph(alert);
   }
 
   /** Among the observers of a stale node only the first publishes the alert on the graph; if it becomes stale too, the next one does. */
   #publishOnGraph(alert: Alert): void {
     const { alert_id, resolved } = alert;
-    const isOwn = nodeOfAlertId(alert_id) === this.#rules.nodeName;
+    const isOwn = raisedBy(alert, this.#rules.nodeName) !== 'staleness';
     if (!isOwn && !this.#publishedAlertIds.has(alert_id) && !this.#isFirstObserver()) {
       if (resolved) this.#unpublishedAlerts.delete(alert_id);
       else this.#unpublishedAlerts.set(alert_id, alert);
@@ -366,17 +372,12 @@ export class Service {
   #onLateOpen(openAlerts: readonly Alert[], remoteNodes: readonly KnownNode[]): void {
     for (const alert of openAlerts) if (nodeOfAlertId(alert.alert_id) !== this.#rules.nodeName) this.#live.setAlert(alert);
     this.#remoteNodes.adopt(openAlerts, remoteNodes);
-    this.#publishAlerts(this.#judge.adopt(judgedAlerts(openAlerts), this.#options.clocks.wallMilliseconds()));
-    for (const alert of this.#ownAlerts()) this.#live.setAlert(alert);
+    this.#publishAlerts(this.#judge.adopt(this.#judgedAlerts(openAlerts), this.#options.clocks.wallMilliseconds()));
+    for (const alert of [...this.#judge.openAlerts(), ...this.#remoteNodes.openAlerts()]) this.#live.setAlert(alert);
   }
 
-  /** Open alerts of this node. */
-  #ownAlerts(): readonly Alert[] {
-    return [...this.#judge.openAlerts(), ...this.#remoteNodes.openAlerts()];
+  /** Open alerts that the threshold monitor raises and resolves. */
+  #judgedAlerts(openAlerts: readonly Alert[]): Alert[] {
+    return openAlerts.filter((alert) => raisedBy(alert, this.#rules.nodeName) === 'thresholds');
   }
-}
-
-/** Open alerts that the threshold monitor raises and resolves. */
-function judgedAlerts(openAlerts: readonly Alert[]): Alert[] {
-  return openAlerts.filter(({ metric }) => metric !== PLACES_METRIC);
 }

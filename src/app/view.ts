@@ -1,9 +1,10 @@
+import { readdir } from 'node:fs';
+import type { AddressInfo } from 'node:net';
 import type { PowerSource } from '../collect/power.ts';
 import type { Sampler } from '../collect/sampler.ts';
 import type { TemperatureSource } from '../collect/temperature.ts';
 import type { Config } from '../config/schema.ts';
-import type { Alert } from '../core/alerts/alert.ts';
-import { type Thresholds, worstStatus } from '../core/alerts/thresholds.ts';
+import { type Alert, type Thresholds, worstStatus } from '../core/alerts/alert.ts';
 import { type DiskReading, type HealthStatus, STALE_AFTER_PERIODS } from '../core/health-status.ts';
 import type { HistoryReader, Log } from '../core/ports.ts';
 import type { ShutdownProgress } from '../core/shutdown/shutdown.ts';
@@ -12,10 +13,9 @@ import { type Clocks, isoUtc } from '../core/time/time.ts';
 import type { StatusDocument } from '../http/api/schema.ts';
 import type { ServiceView } from '../http/view.ts';
 import { type Inventory, readInventory } from '../system/inventory.ts';
-import type { Live } from './live.ts';
+import type { OpenSocket } from '../system/open-sockets.ts';
+import type { Live, RateMeter } from './live.ts';
 import { OpsJobs } from './ops-jobs.ts';
-import { ownProcess } from './own-process.ts';
-import type { RateMeter } from './rate-meter.ts';
 
 export interface ViewOptions {
   readonly config: Config;
@@ -163,7 +163,7 @@ export class View implements ServiceView {
           last_seen: lastSeenSeconds === null ? null : isoUtc(nowMs - Math.round((now - lastSeenSeconds) * 1000)),
           period_seconds: periodSeconds,
           clock_ahead_seconds: local || !status || ageSeconds === null ? null : clockAhead(status.timestamp, nowMs - ageSeconds * 1000),
-          open_alerts: live.openAlertsOf(name),
+          open_alerts: live.openAlertsOf(name).length,
           left: leftMs === null ? null : isoUtc(leftMs),
           stale: local ? ageSeconds !== null && ageSeconds > STALE_AFTER_PERIODS / config.publish_frequency : stale,
         };
@@ -211,4 +211,44 @@ export class View implements ServiceView {
 function clockAhead(timestamp: string, arrivedMs: number): number | null {
   const seconds = Math.round((Date.parse(timestamp) - arrivedMs) / 1000);
   return seconds > CLOCK_AHEAD_SECONDS ? seconds : null;
+}
+
+/** Resource usage of the service itself. */
+async function ownProcess(): Promise<StatusDocument['process']> {
+  const { system, user } = process.cpuUsage();
+  return {
+    resident_memory_bytes: process.memoryUsage.rss(),
+    cpu_seconds: (user + system) / 1e6,
+    open_files: await openFiles(),
+  };
+}
+
+function openFiles(): Promise<number | null> {
+  return new Promise((resolve) => {
+    // One of them belongs to the directory listing itself.
+    readdir('/proc/self/fd', (error, names) => resolve(error ? null : names.length - 1));
+  });
+}
+
+type Port = StatusDocument['ports'][number];
+
+/** DDSI-RTPS 2.2, 9.6.1: port parameters of a domain; samples use the odd ports. */
+const FIRST_PORT = 7400;
+const PORTS_PER_DOMAIN = 250;
+
+/** Ports of this process that are reachable from outside, and their purpose. `domainId` null: not on the ROS 2 graph. */
+export function servicePorts(rest: AddressInfo | null, sockets: readonly OpenSocket[], domainId: number | null): Port[] {
+  const tcp: Port[] = rest === null ? [] : [{ protocol: 'tcp', address: rest.address, port: rest.port, purpose: 'REST API and dashboard' }];
+  const others = sockets.map((socket): Port => {
+    if (socket.protocol === 'unix')
+      return { protocol: 'unix', address: socket.path, port: null, purpose: 'requests of this machine, such as edge-health nodes forget' };
+    return { ...socket, purpose: purposeOf(domainId === null ? null : socket.port - FIRST_PORT - PORTS_PER_DOMAIN * domainId) };
+  });
+  return [...tcp, ...others.sort((a, b) => (a.port ?? Infinity) - (b.port ?? Infinity))];
+}
+
+/** Purpose of a UDP port by its offset within the domain's range. */
+function purposeOf(offset: number | null): string {
+  if (offset === null || offset < 0 || offset >= PORTS_PER_DOMAIN) return "ROS 2, sending from a port of the kernel's choice";
+  return `ROS 2 ${offset % 2 === 0 ? 'discovery' : 'samples and services'}${offset < 2 ? ', multicast' : ''}`;
 }

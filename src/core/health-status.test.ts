@@ -1,6 +1,5 @@
 import t from 'tap';
-import type { Severity } from './alerts/alert.ts';
-import type { Thresholds } from './alerts/thresholds.ts';
+import type { Severity, Thresholds } from './alerts/alert.ts';
 import { currentStatus, type Sample, toHealthStatus } from './health-status.ts';
 import type { Readings } from './metrics.ts';
 

@@ -1,5 +1,4 @@
-import type { Severity } from './alerts/alert.ts';
-import { healthStatusOf, type Status, statusOfReading, type Thresholds } from './alerts/thresholds.ts';
+import { healthStatusOf, type Severity, type Status, statusOfReading, type Thresholds } from './alerts/alert.ts';
 import { METRICS, type Reading, type Readings } from './metrics.ts';
 import { isoUtc } from './time/time.ts';
 

@@ -1,5 +1,4 @@
-import type { Alert, Severity } from './alerts/alert.ts';
-import type { Status } from './alerts/thresholds.ts';
+import type { Alert, Severity, Status } from './alerts/alert.ts';
 import type { HealthStatus } from './health-status.ts';
 import type { Metric, Reading } from './metrics.ts';
 import type { ShutdownProgress } from './shutdown/shutdown.ts';

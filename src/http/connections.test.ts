@@ -4,8 +4,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import t, { type Test } from 'tap';
 import { until } from '../../testkit/wait.ts';
 import { Connections, type ConnectionsOptions, type Serve } from './connections.ts';
-import { PIECE_BYTES, waitForDrain } from './context.ts';
-import { TurnQueue } from './queues.ts';
+import { PIECE_BYTES, TurnQueue, waitForDrain } from './context.ts';
 
 const WORK_MS = 2;
 

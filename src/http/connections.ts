@@ -1,9 +1,8 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { answerBare, cutOff, stopParsing } from './bare.ts';
-import { clientOf, isLocal, shareOf } from './clients.ts';
+import { clientOf, isLocal, shareOf, type TurnQueue } from './context.ts';
 import { Problem } from './problem.ts';
-import type { TurnQueue } from './queues.ts';
 
 export type Serve = (request: IncomingMessage, response: ServerResponse) => void;
 

@@ -1,10 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { isIPv4, type Socket } from 'node:net';
 import type { TimeRange } from '../core/ports.ts';
 import { isoUtc } from '../core/time/time.ts';
-import { isForThisMachine } from './clients.ts';
 import type { Query } from './parameters.ts';
 import { Problem } from './problem.ts';
-import type { Semaphore, TurnQueue } from './queues.ts';
 import type { ServiceView } from './view.ts';
 
 /** State shared by all requests of a server. */
@@ -174,4 +173,69 @@ export function prefers(request: IncomingMessage, type: string): boolean {
     return best;
   };
   return quality(type) > quality('application/json');
+}
+
+type Ends = Pick<Socket, 'localAddress' | 'remoteAddress'>;
+
+const withoutMapping = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/i, '');
+
+/** Whether a connection comes from this machine: from a loopback address, or from the same address that it was made to. */
+export function isLocal({ localAddress, remoteAddress }: Ends): boolean {
+  if (remoteAddress === undefined) return false;
+  const address = withoutMapping(remoteAddress);
+  return address === '::1' || address.startsWith('127.') || remoteAddress === localAddress;
+}
+
+/** Whether the client is a program on this machine, and not a proxy that forwards a request. */
+export function isForThisMachine({ headers, socket }: IncomingMessage): boolean {
+  return isLocal(socket) && headers['forwarded'] === undefined && headers['x-forwarded-for'] === undefined;
+}
+
+/** The key by which connections are counted per client: an IPv4 address, or the /64 network of an IPv6 address, which one host can use. */
+export function clientOf({ remoteAddress = '' }: Ends): string {
+  const [address = ''] = withoutMapping(remoteAddress).split('%');
+  if (isIPv4(address)) return address;
+  const [head = [], tail = []] = address.split('::').map((half) => half.split(':').filter((group) => group !== ''));
+  const zeros = Array<string>(Math.max(0, 8 - head.length - tail.length)).fill('0');
+  return `${[...head, ...zeros, ...tail].slice(0, 4).join(':')}::/64`;
+}
+
+/** The maximum for a single client, so that no host blocks all others. It is half, because many users can share one NAT address. */
+export function shareOf(max: number, least: number): number {
+  return Math.min(max, Math.max(least, Math.ceil(max / 2)));
+}
+
+/** Limits the number of concurrent operations. Waiting operations with `isFirst` run before those without. */
+export class Semaphore {
+  #free: number;
+  readonly #first: (() => void)[] = [];
+  readonly #others: (() => void)[] = [];
+
+  constructor(atOnce: number) {
+    this.#free = atOnce;
+  }
+
+  /** Resolves with the function that releases the semaphore; further calls of it have no effect. */
+  async acquire(isFirst: boolean): Promise<() => void> {
+    if (this.#free > 0) this.#free -= 1;
+    else await new Promise<void>((resolve) => (isFirst ? this.#first : this.#others).push(resolve));
+    let isHeld = true;
+    return () => {
+      if (!isHeld) return;
+      isHeld = false;
+      const next = this.#first.shift() ?? this.#others.shift();
+      if (next) next();
+      else this.#free += 1;
+    };
+  }
+}
+
+/** Runs at most one piece of waiting work per turn of the event loop, so that samples are taken in between. */
+export class TurnQueue {
+  #last: Promise<unknown> = Promise.resolve();
+
+  next(): Promise<unknown> {
+    this.#last = this.#last.then(() => new Promise(setImmediate));
+    return this.#last;
+  }
 }

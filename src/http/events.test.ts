@@ -5,10 +5,8 @@ import t, { type Test } from 'tap';
 import type { Alert } from '../core/alerts/alert.ts';
 import type { HealthStatus } from '../core/health-status.ts';
 import type { HistoryReader, Position } from '../core/ports.ts';
-import type { StoreAccess } from './context.ts';
-import { EventHub } from './events.ts';
-import { Semaphore } from './queues.ts';
-import { parseId, type StreamFilter } from './resume.ts';
+import { Semaphore, type StoreAccess } from './context.ts';
+import { EventHub, parseId, type StreamFilter } from './events.ts';
 
 const STATUS = { node_name: 'a' } as HealthStatus;
 const LINE = JSON.stringify({ node_name: 'a', padding: 'x'.repeat(4000) });

@@ -1,16 +1,14 @@
+import { existsSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import { type AddressInfo, connect, type Socket } from 'node:net';
 import polka from 'polka';
-import type { Alert } from '../core/alerts/alert.ts';
-import type { HealthStatus } from '../core/health-status.ts';
-import type { Log, Mark, Publisher, SocketBounds } from '../core/ports.ts';
-import type { ShutdownProgress } from '../core/shutdown/shutdown.ts';
+import sirv from 'sirv';
+import type { Log, SocketBounds } from '../core/ports.ts';
 import { type ApiPath, parameters } from './api/query-schema.ts';
 import type { StatusDocument } from './api/schema.ts';
 import { MAX_URL_LENGTH, type ParseError, refuse, refuseMethod } from './bare.ts';
 import { Connections, type Serve, WRITE_SECONDS } from './connections.ts';
-import { type Context, type Handler, MAX_STORE_QUERIES, type Shared } from './context.ts';
-import { dashboardFiles } from './dashboard.ts';
+import { type Context, type Handler, MAX_STORE_QUERIES, Semaphore, type Shared, TurnQueue } from './context.ts';
 import { EventHub } from './events.ts';
 import { aggregate } from './handlers/aggregate.ts';
 import { alerts } from './handlers/alerts.ts';
@@ -21,11 +19,9 @@ import { metrics } from './handlers/metrics.ts';
 import { openapi } from './handlers/openapi.ts';
 import { snapshot } from './handlers/snapshot.ts';
 import { status } from './handlers/status.ts';
-import { HostCheck } from './hosts.ts';
 import { parseQuery } from './parameters.ts';
 import { ALLOW, methodNotAllowed, Problem, sendProblem } from './problem.ts';
-import { Semaphore, TurnQueue } from './queues.ts';
-import { API_HEADERS, allowOrigin, TokenGate } from './security.ts';
+import { API_HEADERS, allowOrigin, HostCheck, PAGE_HEADERS, TokenGate } from './security.ts';
 import type { ServiceView } from './view.ts';
 
 export interface RestOptions {
@@ -69,11 +65,12 @@ const CHECKS = 5;
 const MAX_REQUESTS_PER_SOCKET = 100_000;
 
 /** The REST API, the event streams and the dashboard. */
-export class RestServer implements Publisher {
+export class RestServer {
   readonly #options: RestOptions;
   readonly #server: Server;
   readonly #connections: Connections;
-  readonly #hub: EventHub;
+  /** Publishes to every reader of /events. */
+  readonly events: EventHub;
   readonly #gate: TokenGate;
   readonly #hosts: HostCheck;
   readonly #shared: Shared;
@@ -84,7 +81,7 @@ export class RestServer implements Publisher {
     this.#gate = new TokenGate(options.token);
     this.#hosts = new HostCheck(options.namesOfMachine, options.allowedHosts);
     this.#shared = { view: options.view, store: new Semaphore(MAX_STORE_QUERIES), turns: new TurnQueue() };
-    this.#hub = new EventHub({ history: options.view.history, max: options.maxEventStreams });
+    this.events = new EventHub({ history: options.view.history, max: options.maxEventStreams });
     this.#server = createServer({
       maxHeaderSize: MAX_HEADER_BYTES,
       headersTimeout: headersSeconds * 1000,
@@ -99,7 +96,7 @@ export class RestServer implements Publisher {
       max: options.maxConnections,
       serve: this.#routes(),
       turns: this.#shared.turns,
-      onDrop: (response) => this.#hub.countDropped(response),
+      onDrop: (response) => this.events.countDropped(response),
     });
     this.#server.on('clientError', (error: ParseError, socket: Socket) => {
       // A second response would corrupt the one being sent.
@@ -141,7 +138,7 @@ export class RestServer implements Publisher {
     const closed = new Promise<void>((resolve) => {
       this.#server.close(() => resolve());
     });
-    this.#hub.stop();
+    this.events.stop();
     this.#server.closeIdleConnections();
     const timer = setTimeout(() => this.#server.closeAllConnections(), 1000);
     await closed;
@@ -150,7 +147,7 @@ export class RestServer implements Publisher {
 
   /** Sets the required token; if it has changed, open event streams are ended. */
   setToken(token: string | null): void {
-    if (this.#gate.setToken(token)) this.#hub.stop();
+    if (this.#gate.setToken(token)) this.events.stop();
   }
 
   /** Sets the host names allowed in addition to IP addresses and the names of this machine. */
@@ -158,25 +155,13 @@ export class RestServer implements Publisher {
     this.#hosts.setAllowed(names);
   }
 
-  publishHealth(status: HealthStatus, line: string, mark: Mark | null): void {
-    this.#hub.publishHealth(status, line, mark);
-  }
-
-  publishAlert(alert: Alert, mark: Mark | null): void {
-    this.#hub.publishAlert(alert, mark);
-  }
-
-  publishShutdown(progress: ShutdownProgress): void {
-    this.#hub.publishShutdown(progress);
-  }
-
   counts(): StatusDocument['rest'] {
     return {
       connections: this.#connections.count,
-      event_streams: this.#hub.count,
+      event_streams: this.events.count,
       evicted_connections: this.#connections.evicted,
       dropped_connections: this.#connections.dropped,
-      dropped_event_streams: this.#hub.dropped,
+      dropped_event_streams: this.events.dropped,
     };
   }
 
@@ -189,7 +174,7 @@ export class RestServer implements Publisher {
       '/health/aggregate': aggregate,
       '/alerts': alerts,
       '/status': status(view, counts),
-      '/events': events(this.#hub),
+      '/events': events(this.events),
       '/metrics': metrics(view, counts),
       '/snapshot': snapshot(() => !this.#gate.isOpen),
       '/openapi.json': openapi(openapiFile),
@@ -280,4 +265,55 @@ function preflight(response: ServerResponse): void {
     'Access-Control-Max-Age': '600',
   });
   response.end();
+}
+
+const TIMEOUT_SECONDS = 2;
+/** A server that listens on a wildcard address is tested through the loopback address. */
+const LOCAL: Readonly<Record<string, string>> = { '::': '::1', '0.0.0.0': '127.0.0.1' };
+
+/** Whether the REST server at this address responds. The test uses a real connection, as any client does. */
+export function restAnswers({ address, port }: AddressInfo): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ host: LOCAL[address] ?? address, port });
+    const end = (hasResponded: boolean): void => {
+      socket.destroy();
+      resolve(hasResponded);
+    };
+    socket.setTimeout(TIMEOUT_SECONDS * 1000, () => end(false));
+    socket.on('error', () => end(false));
+    socket.on('close', () => end(false));
+    // Any HTTP status counts as a response: the server returns 401 if a token is configured.
+    socket.on('data', (bytes) => end(bytes.toString('latin1').startsWith('HTTP/1.1 ')));
+    socket.write('HEAD /health HTTP/1.1\r\nHost: localhost\r\nUser-Agent: edge-health\r\nConnection: close\r\n\r\n');
+  });
+}
+
+type Files = (request: IncomingMessage, response: ServerResponse, missing: () => void) => void;
+
+/** Serves the built dashboard. sirv lists the folder once at the start and serves only these files, so that no path leads out of it. */
+export function dashboardFiles(folder: string): Files {
+  if (!existsSync(folder)) return (_request, _response, missing) => missing();
+  const files = sirv(folder, { etag: true });
+  return (request, response, missing) => {
+    guard(request, response);
+    // sirv's own setHeaders option leaves out 304 responses. A browser would then apply the API's policy to the cached page and block it.
+    for (const [name, value] of Object.entries(PAGE_HEADERS)) response.setHeader(name, value);
+    files(request, response, () => {
+      response.removeHeader('Cache-Control');
+      response.setHeader('Content-Security-Policy', API_HEADERS['Content-Security-Policy']);
+      missing();
+    });
+  };
+}
+
+/**
+ * Works around three faults of sirv: a range that ends before it begins throws, a read error of a file is uncaught, and a file stays open
+ * if its client disconnects.
+ */
+function guard(request: IncomingMessage, response: ServerResponse): void {
+  delete request.headers.range;
+  response.once('pipe', (file) => {
+    file.once('error', () => response.destroy());
+    response.once('close', () => file.destroy());
+  });
 }

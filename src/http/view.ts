@@ -1,5 +1,4 @@
-import type { Alert } from '../core/alerts/alert.ts';
-import type { Thresholds } from '../core/alerts/thresholds.ts';
+import type { Alert, Thresholds } from '../core/alerts/alert.ts';
 import type { HealthStatus } from '../core/health-status.ts';
 import type { HistoryReader } from '../core/ports.ts';
 import type { StatusDocument } from './api/schema.ts';

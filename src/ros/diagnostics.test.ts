@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { runs, SEED } from '../../testkit/effort.ts';
-import type { Alert } from '../core/alerts/alert.ts';
-import { healthStatusOf, STATUSES, statusOfReading, type Thresholds } from '../core/alerts/thresholds.ts';
+import { type Alert, healthStatusOf, STATUSES, statusOfReading, type Thresholds } from '../core/alerts/alert.ts';
 import type { HealthStatus } from '../core/health-status.ts';
 import { METRICS } from '../core/metrics.ts';
 import { DIAGNOSTIC_LEVELS, diagnosticArray } from './diagnostics.ts';

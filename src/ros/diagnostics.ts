@@ -1,5 +1,13 @@
-import { type Alert, isAbout, nodeOfAlertId } from '../core/alerts/alert.ts';
-import { healthStatusOf, type Status, statusOfReading, type Threshold, type Thresholds } from '../core/alerts/thresholds.ts';
+import {
+  type Alert,
+  healthStatusOf,
+  isAbout,
+  nodeOfAlertId,
+  type Status,
+  statusOfReading,
+  type Threshold,
+  type Thresholds,
+} from '../core/alerts/alert.ts';
 import type { HealthStatus } from '../core/health-status.ts';
 import { METRICS, type Metric, type Reading } from '../core/metrics.ts';
 import type { DiagnosticArrayMessage, DiagnosticStatusMessage, KeyValueMessage, TimeMessage } from './interfaces.generated.ts';

@@ -1,5 +1,4 @@
-import { type Alert, nodeOfAlertId, SEVERITIES, type Severity } from '../core/alerts/alert.ts';
-import { STATUSES, type Status } from '../core/alerts/thresholds.ts';
+import { type Alert, nodeOfAlertId, SEVERITIES, type Severity, STATUSES, type Status } from '../core/alerts/alert.ts';
 import type { HealthStatus } from '../core/health-status.ts';
 import type { Reading } from '../core/metrics.ts';
 import { isNodeName, NODE_NAME_ALLOWED } from '../core/node-name.ts';

@@ -4,12 +4,11 @@ import { type Arrival, Detector } from './discovery/detector.ts';
 import type { EndpointData } from './discovery/discovery-data.ts';
 import { type Peer, Peers } from './discovery/peers.ts';
 import { Endpoints, type LocalReader, type LocalWriter, type TopicReaderOptions, type TopicWriterOptions } from './endpoints/endpoints.ts';
-import { Outbox } from './endpoints/outbox.ts';
+import { Agenda, Outbox } from './endpoints/outbox.ts';
 import type { StatefulReader } from './endpoints/reader.ts';
 import type { Change } from './endpoints/writer.ts';
 import { LIMITS, OctetBudget } from './limits.ts';
 import { type Logger, rarely } from './log.ts';
-import { Agenda } from './net/agenda.ts';
 import { AmplificationLimit } from './net/amplification.ts';
 import type { Network, Source } from './net/network.ts';
 import {
@@ -25,7 +24,7 @@ import {
   type Origin,
   readMessage,
 } from './wire/message-reader.ts';
-import { Packer } from './wire/packer.ts';
+import { Packer } from './wire/message-writer.ts';
 import {
   DISCOVERY_READERS,
   ENTITY,

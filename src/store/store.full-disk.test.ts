@@ -61,7 +61,7 @@ t.test('the disk fills while the store runs', { skip }, async (t) => {
   minutes(started, 43, 1);
   await checkAll(t, started, rowsOf(44), [alert(1), alert(2), alert(3)], 'after space was freed');
   await started.stop();
-  t.same(readdirSync(join(folder, 'run', 'spool')), []);
+  t.notOk(existsSync(join(folder, 'run', 'spool')));
   const next = await startStore(t, folder, options);
   await checkAll(t, next, rowsOf(44), [alert(1), alert(2), alert(3)], 'in the database');
   t.equal((await next.store.clockEvents(9)).length, 1);

@@ -17,8 +17,7 @@ import type {
   RecordedQuery,
   StorageState,
 } from '../core/ports.ts';
-import type { ShutdownBook, ShutdownQuery } from '../core/shutdown/shutdown-ports.ts';
-import type { ShutdownRecord } from '../core/shutdown/shutdown-record.ts';
+import type { ShutdownBook, ShutdownQuery, ShutdownRecord } from '../core/shutdown/shutdown.ts';
 import type { Snapshot } from '../core/snapshot.ts';
 import type { ClockEvent } from '../core/time/clock-watch.ts';
 import { makeFolder } from '../system/data-folder.ts';

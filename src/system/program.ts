@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Readable } from 'node:stream';
-import type { EndedHow, RunningItem } from '../core/shutdown/shutdown-ports.ts';
+import type { EndedHow, RunningItem } from '../core/shutdown/shutdown.ts';
 import { printable } from '../core/text.ts';
 
 export interface ProgramOptions {

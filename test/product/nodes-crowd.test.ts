@@ -1,6 +1,5 @@
 import t from 'tap';
-import { PLACES_METRIC } from '../../src/app/remote-nodes/remote-nodes.ts';
-import type { Alert } from '../../src/core/alerts/alert.ts';
+import { type Alert, NODE_LIMIT_METRIC } from '../../src/core/alerts/alert.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { alertOf, type GatheringService, LOCAL, startGathering, statusOf, TestClocks } from '../../testkit/service/remote-nodes.ts';
 import type { StatusDocument } from '../../testkit/service/rest.ts';
@@ -153,7 +152,7 @@ t.test('a WARNING of this node tells that places are short, over a restart too, 
   const first = await startGathering(t, folder, clocks);
   makeUp(first, 460);
   await first.run(1);
-  const places = (): readonly Alert[] => first.published.filter(({ metric }) => metric === PLACES_METRIC);
+  const places = (): readonly Alert[] => first.published.filter(({ metric }) => metric === NODE_LIMIT_METRIC);
   t.same(places(), []);
   makeUp(first, 2, 'more');
   await first.run(2);

@@ -18,7 +18,7 @@ t.test(
     };
     const start = performance.now();
     t.match((await scene.call({ reason: 'OVERTEMP' })).message, /^accepted: poweroff for OVERTEMP/);
-    t.match(await scene.told(/poweroff is under way/), { state: 'completed', step: 'power' });
+    t.match(await scene.waitForProgress(/poweroff is under way/), { state: 'completed', step: 'power' });
     t.ok(performance.now() - start >= 490, 'half a second is left for the answer');
     t.same(power.done, ['waiting samples: 0, ran: hook 10-well', 'poweroff for operator']);
     t.match(await scene.shutdown.status(), { state: 'in_progress', step: 'power', message: /under way/ }, 'it is not down yet');
@@ -46,7 +46,7 @@ t.test(
 t.test('the service is killed on the way down: the next boot tells that it went well', async (t) => {
   const scene = await Scene.start(t, { ...POWEROFF, power: new TestPower() });
   await scene.call();
-  await scene.told(/is under way/);
+  await scene.waitForProgress(/is under way/);
   await scene.store.stop(); // And nothing can be recorded any more.
   const next = await Scene.start(t, { folder: scene.folder, bootId: 'boot 2' });
   t.match(await next.shutdown.status(), { state: 'completed', message: 'the machine went down and was started again' });
@@ -76,7 +76,7 @@ t.test('who forbids it is told before anything is run, and in the last moment', 
   t.match(await scene.call(), { success: false, message: 'refused: inhibited by apt (pid 7, user root): upgrading' });
   t.same(scene.order(), []);
   t.equal((await scene.call({ reason: 'EMERGENCY' })).success, true);
-  await scene.told(/is under way/);
+  await scene.waitForProgress(/is under way/);
   t.same(power.done, ['poweroff for operator']);
 });
 
@@ -84,7 +84,7 @@ t.test('the service is told to end just before the last step: the machine stays 
   const power = new TestPower();
   const scene = await Scene.start(t, { ...POWEROFF, power });
   await scene.call();
-  await scene.told(/requesting poweroff/);
+  await scene.waitForProgress(/requesting poweroff/);
   await scene.shutdown.stop();
   t.match(await scene.records(1), [{ outcome: 'aborted', message: /the service was stopped during the step power/ }]);
   t.same(power.done, []);
@@ -94,7 +94,7 @@ t.test('a power-off that is given up after it had begun is told, and the service
   const power = new TestPower();
   const scene = await Scene.start(t, { ...POWEROFF, power });
   await scene.call();
-  await scene.told(/is under way/);
+  await scene.waitForProgress(/is under way/);
   power.goingDown = false;
   t.match(await scene.ended(), { state: 'aborted', step: 'power', message: /poweroff began and was canceled/ });
   t.match(await scene.shutdown.status(), { state: 'aborted' });

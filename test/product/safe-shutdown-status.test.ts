@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { promisify } from 'node:util';
 import t, { type Test } from 'tap';
 import * as v from 'valibot';
-import { shutdownStatus } from '../../src/app/shutdown/safe-shutdown-status.ts';
+import { shutdownStatus } from '../../src/app/shutdown/safe-shutdown.ts';
 import type { ShutdownProgress } from '../../src/core/shutdown/shutdown.ts';
 import { type StatusDocument, shutdownEventSchema, statusDocumentSchema } from '../../src/http/api/schema.ts';
 import { RestServer } from '../../src/http/server.ts';
@@ -115,9 +115,9 @@ t.test('events go to each reader that asked for them, whichever node it follows,
   });
   const received = (reader: EventReader): unknown[] =>
     reader.received.filter(({ event }) => event === 'shutdown').map(({ data }) => JSON.parse(data));
-  for (const n of [1, 2, 3]) server.publishShutdown(progress(n));
+  for (const n of [1, 2, 3]) server.events.publishShutdown(progress(n));
   const status = statusOf('health_monitor', Date.UTC(2026, 2, 4));
-  server.publishHealth(status, JSON.stringify(status), null);
+  server.events.publishHealth(status, JSON.stringify(status), null);
   for (const reader of [readers.all, readers.shutdown, readers.other]) {
     await reader.untilCount(3);
     t.same(received(reader), [1, 2, 3].map(progress));

@@ -13,23 +13,23 @@ import { builtPackage } from './package.ts';
 export const UNIT = 'edge-health.service';
 export const CONFIG = '/etc/edge-health/edge_health_config.yaml';
 export const STATE = '/var/lib/edge-health';
-/** Where the debugger of Node listens in it once `DEBUGGER` is a drop-in of the unit. */
+/** Port of the Node debugger in the container when `DEBUGGER` is a drop-in of the unit. */
 const DEBUGGER_PORT = 9229;
 export const DEBUGGER = `[Service]\nEnvironment=NODE_OPTIONS=--inspect=127.0.0.1:${DEBUGGER_PORT}\n`;
-/** A configuration with which an alert is open from the first sample on, on any machine. */
+/** A configuration that raises an alert at the first sample on any machine. */
 export const ALERTING = { thresholds: { memory: { warning: 0.1, critical: 99.9 } }, alerts: { raise_after_seconds: 0 } };
 
-/** File of a drop-in of the unit. */
+/** Path of a drop-in of the unit. */
 export const dropIn = (name: string): string => `/etc/systemd/system/${UNIT}.d/${name}.conf`;
 
 export interface ApplianceOptions extends Omit<BootOptions, 'installed'> {
-  /** Instead of this checkout's package. */
+  /** Replaces the package of this checkout. */
   readonly installed?: string;
-  /** Instead of the package's configuration. */
+  /** Replaces the configuration of the package. */
   readonly config?: Readonly<Record<string, unknown>>;
 }
 
-/** A machine with the package installed. */
+/** A container with the package installed. */
 export class Appliance {
   readonly machine: Container;
 
@@ -37,7 +37,7 @@ export class Appliance {
     this.machine = machine;
   }
 
-  /** Boots one, and waits until the service has measured something. */
+  /** Boots one and waits for the first sample of the service. */
   static async boot(t: Pick<Test, 'teardown'>, options: ApplianceOptions): Promise<Appliance> {
     const { config, ...boot } = options;
     const installed = options.installed ?? (await builtPackage()).file;
@@ -47,7 +47,7 @@ export class Appliance {
     return appliance;
   }
 
-  /** Waits until /health answers with a sample. */
+  /** Waits until /health returns a sample. */
   measures(seconds = 120): Promise<HealthStatus> {
     return this.machine
       .untilJson<HealthStatus>('/health', ({ timestamp }) => timestamp !== undefined, seconds)
@@ -71,7 +71,7 @@ export class Appliance {
     return Number(answer.split(' ')[1]) / 1e6;
   }
 
-  /** Sends a signal to the service's main process alone. */
+  /** Sends a signal to the main process of the service only. */
   async signal(signal: 'KILL' | 'STOP' | 'HUP'): Promise<void> {
     await this.machine.sh(`kill -${signal} ${await this.mainPid()}`);
   }
@@ -101,7 +101,7 @@ export class Appliance {
     return data.map(({ timestamp }) => Date.parse(timestamp));
   }
 
-  /** Waits until a process that began after `sinceMs` serves a sample of its own; how many seconds after that it was so. */
+  /** Waits until a process that started after `sinceMs` serves its own sample; returns the seconds from `sinceMs`. */
   async backAfter(sinceMs: number, seconds: number): Promise<number> {
     const url = await this.machine.url();
     await this.machine.until(
@@ -112,22 +112,22 @@ export class Appliance {
           );
           return Date.parse((status as StatusDocument).started) > sinceMs && Date.parse((health as HealthStatus).timestamp) > sinceMs;
         } catch {
-          return false; // Nobody answers, or not in time.
+          return false; // No response, or a timeout.
         }
       },
       seconds,
-      () => 'the service is not back',
+      () => 'the service has not recovered',
     );
     return (Date.now() - sinceMs) / 1000;
   }
 
-  /** Evaluates JavaScript in the service's event loop, and waits for no answer: there may never be one. The unit needs `DEBUGGER`. */
+  /** Evaluates JavaScript in the event loop of the service; does not wait for the result, since the code may block. Needs `DEBUGGER`. */
   async inject(code: string): Promise<void> {
     const targets = (await (await this.machine.http('/json/list', DEBUGGER_PORT)).json()) as { webSocketDebuggerUrl: string }[];
     const socket = new WebSocket((targets[0] as { webSocketDebuggerUrl: string }).webSocketDebuggerUrl);
     await new Promise((resolve, reject) => {
       socket.onopen = resolve;
-      socket.onerror = () => reject(new Error('the debugger does not answer'));
+      socket.onerror = () => reject(new Error('cannot connect to the debugger'));
     });
     socket.send(JSON.stringify({ id: 1, method: 'Runtime.evaluate', params: { expression: code } }));
     await new Promise<void>((resolve) => {
@@ -137,23 +137,23 @@ export class Appliance {
     socket.close();
   }
 
-  /** Asserts that no database had to be set aside, and that SQLite finds nothing wrong with this one. Stops the service where it runs. */
+  /** Asserts that no database was quarantined and that this one passes integrity_check. Stops the service if it is running. */
   async storeIsWhole(t: Test): Promise<void> {
     const { machine } = this;
     if (machine.isUp && (await machine.run(['systemctl', 'is-active', UNIT])).code === 0) {
-      t.same((await this.status()).storage.quarantined, [], 'no damaged store was set aside');
+      t.same((await this.status()).storage.quarantined, [], 'no database was quarantined');
       await machine.systemctl('stop', UNIT);
-      t.equal(await machine.show(UNIT, 'Result'), 'success', 'it ends as asked');
+      t.equal(await machine.show(UNIT, 'Result'), 'success', 'it exits with success');
     }
     const copy = temporaryFolder(t);
     await machine.copyOut(STATE, copy);
     const db = new DatabaseSync(join(copy, 'edge-health.db'));
-    t.same(db.prepare('PRAGMA integrity_check').all(), [{ integrity_check: 'ok' }], 'the store is whole');
+    t.same(db.prepare('PRAGMA integrity_check').all(), [{ integrity_check: 'ok' }], 'the database is intact');
     db.close();
   }
 }
 
-/** The pid on this machine of the service's main process in a container. */
+/** PID in the namespace of this machine of the main process of the service in a container. */
 export async function mainPidOnHost(machine: Container): Promise<number> {
   const inside = await machine.show(UNIT, 'MainPID');
   const namespace = readlinkSync(`/proc/${machine.pid1}/ns/pid`);
@@ -162,8 +162,8 @@ export async function mainPidOnHost(machine: Container): Promise<number> {
       const numbers = /^NSpid:\s+(.*)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]?.split(/\s+/);
       if (numbers?.at(-1) === inside && readlinkSync(`/proc/${pid}/ns/pid`) === namespace) return Number(pid);
     } catch {
-      // It has ended meanwhile.
+      // The process has ended.
     }
   }
-  throw new Error(`process ${inside} of the container is not visible on this machine`);
+  throw new Error(`process ${inside} of the container not found on this machine`);
 }

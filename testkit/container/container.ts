@@ -12,11 +12,11 @@ import { rootFilesystem, type Suite } from './images.ts';
 import { Supervision } from './supervision.ts';
 
 const RELAY = join(import.meta.dirname, 'relay.ts');
-/** On a disk, not in memory: what a service writes and when is part of what is tested. */
+/** On a disk, not in memory: tests examine the writes of the service. */
 const FOLDERS = '/var/tmp';
-/** Limits only decide how long a broken machine is waited for. */
+/** Timeouts only limit a broken test. */
 const BOOT_SECONDS = 300;
-const LIMIT_SECONDS = 120;
+const TIMEOUT_SECONDS = 120;
 const REQUEST_MS = 30_000;
 const POLL_MS = 50;
 /** systemd-nspawn's exit status when the container has shut itself down. */
@@ -24,47 +24,47 @@ const POWERED_OFF = 0;
 
 export interface BootOptions {
   readonly suite: Suite;
-  /** A .deb that is installed already when it boots. */
+  /** A .deb that is installed before the boot. */
   readonly installed?: string;
-  /** A disk of its own for a folder; `cutPower` loses what was not written to it yet, and it can be filled. */
+  /** A separate disk mounted on a folder: it can be filled, and `cutPower` loses its unwritten data. */
   readonly disk?: { readonly path: string; readonly megabytes: number };
-  /** Files that are there before it boots: text by path. */
+  /** Files created before the boot: text by path. */
   readonly files?: Readonly<Record<string, string>>;
-  /** A host of a test network, whose interfaces the container has; by default it has only its loopback, with multicast. */
+  /** A host of a test network whose interfaces the container uses; by default only loopback, with multicast. */
   readonly host?: Host;
 }
 
 export interface RunOptions {
   /** Root by default. */
   readonly user?: string;
-  /** After which it is killed; 120 by default. */
+  /** The program is killed after it; 120 by default. */
   readonly timeoutSeconds?: number;
   readonly input?: string | Buffer;
   readonly environment?: Readonly<Record<string, string>>;
 }
 
-/** How a container ended: it powered itself off (or halted), or it was killed. */
+/** How a container ended: power-off (or halt) by itself, or killed. */
 export type Ending = 'powered off' | 'killed';
 
 const pause = (ms: number): Promise<void> => new Promise((later) => setTimeout(later, ms));
 
-/** A throw-away machine: a Debian whose process 1 is a real systemd, in namespaces and control groups of its own. */
+/** A disposable machine: Debian with a real systemd as PID 1, in separate namespaces and control groups. */
 export class Container {
   readonly suite: Suite;
-  /** Its network, in which programs of this machine can run as well: a DDS peer, for instance. */
+  /** Its network, in which programs of this machine, such as DDS peers, can run too. */
   readonly host: Host;
   readonly #supervision: Supervision;
-  readonly #isHostOurs: boolean;
+  readonly #ownsHost: boolean;
   readonly #relays = new Map<number, { readonly url: string; readonly process: ChildProcess }>();
 
-  private constructor(suite: Suite, host: Host, isHostOurs: boolean, supervision: Supervision) {
+  private constructor(suite: Suite, host: Host, ownsHost: boolean, supervision: Supervision) {
     this.suite = suite;
     this.host = host;
-    this.#isHostOurs = isHostOurs;
+    this.#ownsHost = ownsHost;
     this.#supervision = supervision;
   }
 
-  /** Boots one; it is gone when the test ends, however it ends. */
+  /** Boots one; it is removed when the test ends, also after a crash of the test process. */
   static async boot(t: Pick<Test, 'teardown'>, options: BootOptions): Promise<Container> {
     const lower = await rootFilesystem(options.suite, options.installed ?? null);
     const host = options.host ?? new Host(addNamespace('appliance'));
@@ -77,28 +77,29 @@ export class Container {
     return container;
   }
 
-  /** Boots it on the file system that it left behind, and waits until systemd has started everything. */
+  /** Boots it again on its file system and waits until systemd has started all units. */
   async bootAgain(): Promise<void> {
     const { starts } = this;
-    this.#supervision.tell('boot');
+    this.#supervision.send('boot');
     await this.waitForBoot(starts);
   }
 
-  /** Waits until it has been started more than `starts` times, and systemd has started everything. */
+  /** Waits until it has been started more than `starts` times and systemd has started all units. */
   async waitForBoot(starts: number): Promise<void> {
     await this.until(
       async () => {
-        if (this.#supervision.endStatus !== null && this.starts > starts) throw new Error(`it ended while booting:\n${this.console}`);
+        if (this.#supervision.endStatus !== null && this.starts > starts)
+          throw new Error(`the container ended while booting:\n${this.console}`);
         if (this.starts <= starts || this.pid1 === null) return false;
         const { code, stdout } = await this.run(['systemctl', 'is-system-running', '--wait']);
         return stdout.trim() === 'running' || (stdout.trim() === 'degraded' && code === 1);
       },
       BOOT_SECONDS,
-      () => `it has not booted:\n${this.console}`,
+      () => `the container has not booted:\n${this.console}`,
     );
   }
 
-  /** How often it has been started, reboots included. */
+  /** Number of starts, reboots included. */
   get starts(): number {
     return this.#supervision.starts;
   }
@@ -107,7 +108,7 @@ export class Container {
     return this.#supervision.isUp;
   }
 
-  /** What systemd wrote to the console, for messages of failed tests. */
+  /** Output of systemd on the console, for messages of failed tests. */
   get console(): string {
     try {
       return readFileSync(join(this.folder, 'console'), 'utf8');
@@ -116,34 +117,34 @@ export class Container {
     }
   }
 
-  /** Its process 1 as a process of this machine; null while there is none. */
+  /** PID of its process 1 on this machine; null while it is off. */
   get pid1(): number | null {
     return this.#supervision.pid1;
   }
 
-  /** Where its file system is put together, in a mount namespace of its own. */
+  /** Folder in which its file system is mounted, in a separate mount namespace. */
   get folder(): string {
     return this.#supervision.folder;
   }
 
-  /** Runs a program in it to its end. While it is off: on its file system alone. */
+  /** Runs a program in it to its end; while it is off, with chroot on its file system. */
   run(argv: readonly string[], options: RunOptions = {}): Promise<Finished> {
     const [program, ...args] = this.command(argv, options);
-    return finish(program as string, args, options.input, options.timeoutSeconds ?? LIMIT_SECONDS);
+    return finish(program as string, args, options.input, options.timeoutSeconds ?? TIMEOUT_SECONDS);
   }
 
-  /** The same with a shell's script; its standard output without the last line break. Throws when it fails. */
+  /** Runs a shell script in it; returns its standard output without the last line break. Throws when it fails. */
   async sh(script: string, options: RunOptions = {}): Promise<string> {
     const { code, stdout, stderr } = await this.run(['sh', '-euc', script], options);
-    if (code !== 0) throw new Error(`${script}: ended with ${code}\n${stderr}${stdout}`);
+    if (code !== 0) throw new Error(`${script}: exited with ${code}\n${stderr}${stdout}`);
     return stdout.trimEnd();
   }
 
-  /** The program and arguments that run a program in it, for `spawn`. */
+  /** Program and arguments for `spawn` that run a program in it. */
   command(argv: readonly string[], { user, environment = {} }: RunOptions = {}): string[] {
     const variables = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C.UTF-8', SYSTEMD_PAGER: '', SYSTEMD_COLORS: '0', ...environment };
     const env = ['env', '-i', ...Object.entries(variables).map(([name, value]) => `${name}=${value}`)];
-    // Not through PAM, which would open a session; with the user's own group and those it is a member of.
+    // Without PAM, which would open a session; with the primary and supplementary groups of the user.
     const as = user === undefined ? [] : ['chroot', `--userspec=${user}:`, '/'];
     const pid = this.pid1;
     const enter =
@@ -153,19 +154,19 @@ export class Container {
     return [...enter, ...env, ...as, ...argv];
   }
 
-  /** `systemctl` with these arguments; its standard output. Throws when it fails. */
+  /** Runs `systemctl` with these arguments; returns its standard output. Throws when it fails. */
   async systemctl(...args: string[]): Promise<string> {
     const { code, stdout, stderr } = await this.run(['systemctl', ...args]);
-    if (code !== 0) throw new Error(`systemctl ${args.join(' ')}: ended with ${code}\n${stderr}${stdout}`);
+    if (code !== 0) throw new Error(`systemctl ${args.join(' ')}: exited with ${code}\n${stderr}${stdout}`);
     return stdout.trimEnd();
   }
 
-  /** A property of a unit as `systemctl show` tells it. */
+  /** A property of a unit from `systemctl show`. */
   show(unit: string, property: string): Promise<string> {
     return this.systemctl('show', '--value', '--property', property, unit);
   }
 
-  /** The messages of a unit in the journal, and systemd's about it, of every boot; one a line. */
+  /** Journal messages of a unit, and of systemd about it, from every boot; one per line. */
   async journal(unit: string, ...args: string[]): Promise<string> {
     return (await this.run(['journalctl', '--no-pager', '--quiet', '--output=cat', '--unit', unit, ...args])).stdout;
   }
@@ -185,7 +186,7 @@ export class Container {
     return this.write(path, readFileSync(file));
   }
 
-  /** Copies a folder of it to this machine, while it runs or after its end. */
+  /** Copies one of its folders to this machine, while it is running or off. */
   async copyOut(path: string, folder: string): Promise<void> {
     const [program, ...args] = this.command(['tar', '-C', path, '-c', '.']);
     const reader = spawn(program as string, args, { stdio: ['ignore', 'pipe', 'inherit'] });
@@ -195,7 +196,7 @@ export class Container {
     if (read !== 0 || written !== 0) throw new Error(`${path} could not be copied: ${read}, ${written}`);
   }
 
-  /** Where a port of the container's loopback can be reached from this machine: http://127.0.0.1:<port>. Outlives reboots. */
+  /** URL on this machine, http://127.0.0.1:<port>, that is relayed to a port of the container's loopback. Stays valid across reboots. */
   async url(port = 5000): Promise<string> {
     const known = this.#relays.get(port);
     if (known) return known.url;
@@ -213,12 +214,12 @@ export class Container {
     return url;
   }
 
-  /** A GET of the service in it. Rejects when nobody answers. */
+  /** Sends a GET request to the service in it. Rejects when there is no response. */
   async http(path: string, port = 5000, headers: Readonly<Record<string, string>> = {}): Promise<Response> {
     return fetch((await this.url(port)) + path, { headers, signal: AbortSignal.timeout(REQUEST_MS) });
   }
 
-  /** A copy of the database, or why there is none. */
+  /** Requests a copy of the database. */
   snapshot(): Promise<Response> {
     return this.http('/snapshot', 5000, { [SNAPSHOT_HEADER]: '1' });
   }
@@ -227,8 +228,8 @@ export class Container {
     return (await (await this.http(path)).json()) as T;
   }
 
-  /** Asks until the answer satisfies; nobody answering does not. Throws with the last answer otherwise. */
-  async untilJson<T>(path: string, satisfied: (body: T) => boolean, seconds = LIMIT_SECONDS): Promise<T> {
+  /** Polls until the response satisfies, also while there is no response. Throws with the last response after the timeout. */
+  async untilJson<T>(path: string, satisfied: (body: T) => boolean, seconds = TIMEOUT_SECONDS): Promise<T> {
     let last: T | undefined;
     await this.until(
       async () => {
@@ -242,12 +243,16 @@ export class Container {
     return last as T;
   }
 
-  /** Waits until something holds; throws with the complaint when it does not in time. */
-  async until(holds: () => boolean | Promise<boolean>, seconds: number, complaint: () => string = () => 'it does not hold'): Promise<void> {
+  /** Waits until the condition holds; throws with the description after the timeout. */
+  async until(
+    holds: () => boolean | Promise<boolean>,
+    seconds: number,
+    describe: () => string = () => 'the condition does not hold',
+  ): Promise<void> {
     const deadline = performance.now() + seconds * 1000;
     while (!(await holds())) {
-      if (performance.now() > deadline) throw new Error(`after ${seconds} s ${complaint()}`);
-      if (this.#supervision.hasEnded) throw new Error('the container is gone');
+      if (performance.now() > deadline) throw new Error(`after ${seconds} s ${describe()}`);
+      if (this.#supervision.hasEnded) throw new Error('the container has been removed');
       await pause(POLL_MS);
     }
   }
@@ -259,7 +264,7 @@ export class Container {
     await this.waitForBoot(starts);
   }
 
-  /** Waits for its end; null when it has not come. A reboot is none. */
+  /** Waits for its end; null after the timeout. A reboot does not count as an end. */
   async waitForEnd(seconds: number): Promise<Ending | null> {
     try {
       await this.until(() => this.#supervision.endStatus !== null, seconds);
@@ -269,18 +274,18 @@ export class Container {
     return this.#supervision.endStatus === POWERED_OFF ? 'powered off' : 'killed';
   }
 
-  /** Every process of it ends at once; what its disk (see `disk`) had not been given to write by then is lost. */
+  /** Kills all its processes at once; data that was not yet written to its disk (see `disk`) is lost. */
   async cutPower(): Promise<void> {
     const { cuts } = this.#supervision;
-    this.#supervision.tell('cut');
-    await this.until(() => this.#supervision.cuts > cuts, LIMIT_SECONDS);
+    this.#supervision.send('cut');
+    await this.until(() => this.#supervision.cuts > cuts, TIMEOUT_SECONDS);
   }
 
-  /** Takes it away: processes, mounts, control groups, network, folder. */
+  /** Removes it: processes, mounts, control groups, network, folder. */
   async stop(): Promise<void> {
     for (const { process: relay } of this.#relays.values()) if (relay.connected) relay.disconnect();
     this.#relays.clear();
     await this.#supervision.stop();
-    if (this.#isHostOurs) removeNamespace(this.host.name);
+    if (this.#ownsHost) removeNamespace(this.host.name);
   }
 }

@@ -1,13 +1,13 @@
 import { spawn } from 'node:child_process';
 
 export interface Finished {
-  /** The exit status; null when it was killed for taking too long, or by another signal. */
+  /** The exit status; null when it was killed after the timeout or by another signal. */
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** Runs a program to its end, at most for so many seconds, and then kills it with its children. */
+/** Runs a program to its end; after `seconds` kills it and its child processes. */
 export function finish(program: string, args: readonly string[], input: string | Buffer | undefined, seconds: number): Promise<Finished> {
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, { stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'], detached: true });
@@ -23,7 +23,7 @@ export function finish(program: string, args: readonly string[], input: string |
       clearTimeout(killer);
       resolve({ code, ...output });
     });
-    // It may end without having read all of it.
+    // The program may end without reading all input.
     child.stdin?.on('error', () => undefined).end(input);
   });
 }

@@ -1,19 +1,19 @@
 #!/bin/bash
-# File systems to boot containers from, made once and kept in a cache. Needs root. Prints the folder.
-#   images.sh root SUITE             a minimal Debian with systemd as PID 1 and what the package depends on
-#   images.sh bare SUITE             a minimal Debian with its own Node, npm and git, and nothing else
-#   images.sh installed SUITE DEB    the layer that `apt-get install DEB` puts over it, without its having been booted
+# Creates file systems for containers and caches them. Needs root. Prints the folder.
+#   images.sh root SUITE             a minimal Debian with systemd and the dependencies of the package
+#   images.sh bare SUITE             a minimal Debian with Debian's Node, npm and git
+#   images.sh installed SUITE DEB    the overlay layer of `apt-get install DEB` on top of `root`, without a boot
 set -euo pipefail
 export LC_ALL=C DEBIAN_FRONTEND=noninteractive
 cache=${EDGE_HEALTH_TEST_CACHE:-/var/cache/edge-health-test}
 packages=curl,dbus,iproute2,kmod,libnss-systemd,libpam-systemd,libstdc++6,polkitd,procps,systemd,systemd-sysv
-# Goes up when what is made of the packages changes.
+# Increase it when the steps after debootstrap change.
 revision=1
 unused_layers_stay_minutes=60
 
 short_hash() { sha256sum | cut -c1-12; }
 
-# The mirror this machine's apt uses, where it is a Debian; elsewhere debootstrap's own default.
+# The apt mirror of this machine if it runs Debian; otherwise debootstrap's default.
 mirror() {
   local id codename
   # shellcheck source=/dev/null
@@ -36,9 +36,9 @@ root() {
       debootstrap --variant=minbase --cache-dir="$cache/debs" --include="$packages" "$suite" "$part" $(mirror) >"$folder.log" 2>&1 ||
       { tail -n 20 "$folder.log" >&2; exit 1; }
     rm -f "$part"/var/cache/apt/archives/*.deb "$part"/etc/apt/sources.list
-    # With an identity it is not a first boot, on which systemd would enable and disable units by its presets.
+    # Without a machine id systemd would treat the boot as the first one and apply its unit presets.
     systemd-machine-id-setup --root="$part" >/dev/null 2>&1
-    # What a test measures shall not share the machine with maintenance.
+    # Maintenance timers would disturb measurements.
     systemctl --root="$part" --quiet mask apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer fstrim.timer
     mv "$part" "$folder"
   fi
@@ -67,7 +67,7 @@ bare() {
   echo "$folder"
 }
 
-install_in() { # in a mount namespace of its own
+install_in() { # runs in a separate mount namespace
   local lower=$1 layer=$2 deb=$3 merged
   merged=$layer/merged
   mount -t overlay overlay -o "lowerdir=$lower,upperdir=$layer/upper,workdir=$layer/work" "$merged"
@@ -77,7 +77,7 @@ install_in() { # in a mount namespace of its own
   umount "$merged"
 }
 
-# Layers that nobody asked for in a while; a container that has been running longer keeps its own.
+# Removes layers that were not requested for a while and that no running container uses.
 remove_unused() {
   local old
   find "$cache/layers" -mindepth 1 -maxdepth 1 -mmin +"$unused_layers_stay_minutes" -print0 | while IFS= read -r -d '' old; do

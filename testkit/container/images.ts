@@ -6,7 +6,7 @@ import { networkUnavailable } from '../network/network.ts';
 const execute = promisify(execFile);
 const PROGRAM = join(import.meta.dirname, 'images.sh');
 
-/** The Debian releases that the appliance is proven on: 12 and 13. */
+/** The Debian releases that are tested: 12 and 13. */
 export const SUITES = ['bookworm', 'trixie'] as const;
 export type Suite = (typeof SUITES)[number];
 
@@ -17,24 +17,24 @@ const NEEDED: readonly (readonly [program: string, packageName: string])[] = [
   ['ps', 'procps'],
 ];
 
-/** Why no containers can be booted here; false when they can. Made for tap's `skip`. */
+/** The reason why no containers can be booted here; false if they can. For tap's `skip`. */
 export function containersUnavailable(): string | false {
-  if (process.getuid?.() !== 0) return 'needs root, to boot containers';
+  if (process.getuid?.() !== 0) return 'needs root to boot containers';
   const missing = NEEDED.filter(([program]) => spawnSync(program, ['--version']).error).map(([, packageName]) => packageName);
   if (missing.length > 0) return `needs the Debian packages ${missing.join(' ')}`;
   return networkUnavailable();
 }
 
 /**
- * The layers of a minimal Debian with systemd, as overlayfs wants them; made at the first call, which needs a Debian mirror and a
- * minute. With `deb` that package is installed in it, as `apt-get install` does where systemd is not running.
+ * The layers of a minimal Debian with systemd in the syntax of overlayfs `lowerdir`; created at the first call, which needs a Debian
+ * mirror and takes a minute. With `deb` that package is installed in it, as `apt-get install` does without a running systemd.
  */
 export async function rootFilesystem(suite: Suite, deb: string | null = null): Promise<string> {
   const { stdout } = await execute(PROGRAM, deb === null ? ['root', suite] : ['installed', suite, deb]);
   return stdout.trim();
 }
 
-/** The folder of a minimal Debian 12 with its own Node, npm and git and nothing else; made at the first call. */
+/** The folder of a minimal Debian 12 with Debian's Node, npm and git; created at the first call. */
 export async function bareDebian(): Promise<string> {
   return (await execute(PROGRAM, ['bare', 'bookworm'])).stdout.trim();
 }

@@ -17,15 +17,15 @@ export interface BuiltPackage {
 
 const builds = new Map<PackageArchitecture, Promise<BuiltPackage>>();
 
-/** The architecture of this machine's dpkg. */
+/** The dpkg architecture of this machine. */
 export async function ownArchitecture(): Promise<PackageArchitecture> {
   return (await run('dpkg', ['--print-architecture'])).stdout.trim() as PackageArchitecture;
 }
 
 /**
- * The package of this checkout, built unless it is there and newer than all that it is made from. Test files that ask at the same
- * time wait for one build (`scripts/deb.sh` has the lock). EDGE_HEALTH_DEB names a .deb to be used as it is for this machine's
- * architecture. A build takes about a minute.
+ * The package of this checkout, built if it is missing or older than its sources. Concurrent test files wait for one build
+ * (`scripts/deb.sh` has the lock). EDGE_HEALTH_DEB names a .deb to use instead for the architecture of this machine. A build takes about
+ * a minute.
  */
 export async function builtPackage(architecture?: PackageArchitecture): Promise<BuiltPackage> {
   const own = await ownArchitecture();
@@ -48,21 +48,21 @@ async function buildNow(architecture: PackageArchitecture): Promise<BuiltPackage
   return { file, version };
 }
 
-/** A field of a package's control file; empty: it has none. */
+/** A field of the control file of a package; empty if it is missing. */
 export async function field(file: string, name: string): Promise<string> {
   return (await run('dpkg-deb', ['--field', file, name])).stdout.trim();
 }
 
 export interface Changes {
   readonly version: string;
-  /** Files of the package that the older version had otherwise: absolute path to the new text; null: it did not have the file. */
+  /** Files that differ in this version: text by absolute path; null: the version does not have the file. */
   readonly files?: Readonly<Record<string, string | null>>;
 }
 
 /**
- * Makes another version of a built package in `folder` (else in a new folder below that of temporary files), as an older or a newer release
- * would be: its version number differs, in dpkg and in what `edge-health version` says, and so may some of its files. Not
- * compressed: takes a second or two. Returns the new .deb.
+ * Creates another version of a built package in `folder` (by default in a new temporary folder), like an older or a newer release: its
+ * version number differs, in dpkg and in `edge-health version`, and so may some of its files. Without compression, which takes a second
+ * or two. Returns the new .deb.
  */
 export async function repackaged(file: string, { version, files = {} }: Changes, folder?: string): Promise<string> {
   const work = mkdtempSync(join(folder ?? tmpdir(), 'edge-health-repackaged-'));
@@ -76,7 +76,7 @@ export async function repackaged(file: string, { version, files = {} }: Changes,
   const manifest = join(tree, 'usr/lib/edge-health/package.json');
   const content = JSON.parse(readFileSync(manifest, 'utf8')) as Record<string, unknown>;
   writeFileSync(manifest, `${JSON.stringify({ ...content, version }, null, 2)}\n`);
-  // dpkg makes them itself where a package has none.
+  // dpkg computes them if a package has none.
   rmSync(join(tree, 'DEBIAN/md5sums'));
   const conffiles = join(tree, 'DEBIAN/conffiles');
   for (const [path, text] of Object.entries(files)) {

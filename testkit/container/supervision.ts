@@ -7,16 +7,16 @@ import { createInterface } from 'node:readline';
 const PROGRAM = join(import.meta.dirname, 'supervisor.sh');
 
 export interface SupervisionOptions {
-  /** Empty; everything of the container on this machine is in it, and it is removed in the end. Its name is the container's. */
+  /** An empty folder for all files of the container, removed at its end. Its name is the name of the container. */
   readonly folder: string;
-  /** As overlayfs wants them. */
+  /** Lower layers in the syntax of overlayfs `lowerdir`. */
   readonly lower: string;
   /** Name of the network namespace. */
   readonly network: string;
   readonly disk: { readonly path: string; readonly megabytes: number } | null;
 }
 
-/** The supervisor of a container as this process sees it. When this process ends, the supervisor takes the container away. */
+/** Controls the supervisor of a container (supervisor.sh). When this process ends, the supervisor removes the container. */
 export class Supervision {
   readonly folder: string;
   readonly #process: ChildProcess;
@@ -40,7 +40,7 @@ export class Supervision {
         ...[PROGRAM, basename(folder), folder, lower, network],
         ...(disk ? [String(disk.megabytes), disk.path] : []),
       ],
-      // A group of its own: a Ctrl-C for the tests would end it before it has cleared up. It leaves when its input closes.
+      // A separate process group: Ctrl-C for the tests must not interrupt its cleanup. It ends when its input closes.
       { stdio: ['pipe', 'pipe', 'inherit'], detached: true },
     );
     const supervision = new Supervision(folder, child);
@@ -49,15 +49,15 @@ export class Supervision {
       supervision.#nspawn = null;
     });
     const lines = createInterface({ input: child.stdout });
-    lines.on('line', (line) => supervision.#told(line));
+    lines.on('line', (line) => supervision.#handleEvent(line));
     await Promise.race([
       once(lines, 'line'),
-      ended.then(() => Promise.reject(new Error('the supervisor of the container ended before there was one'))),
+      ended.then(() => Promise.reject(new Error('the supervisor of the container ended before it was ready'))),
     ]);
     return supervision;
   }
 
-  #told(line: string): void {
+  #handleEvent(line: string): void {
     const [event, value] = line.split(' ');
     if (event === 'started') {
       this.#nspawn = Number(value);
@@ -72,21 +72,21 @@ export class Supervision {
     }
   }
 
-  tell(command: 'boot' | 'cut'): void {
+  send(command: 'boot' | 'cut'): void {
     this.#process.stdin?.write(`${command}\n`);
   }
 
-  /** The process in whose mount namespace the container's file system is put together. */
+  /** The process whose mount namespace has the file system of the container. */
   get pid(): number {
     return this.#process.pid as number;
   }
 
-  /** How often the container has been started, reboots included. */
+  /** Number of starts of the container, reboots included. */
   get starts(): number {
     return this.#starts;
   }
 
-  /** How often its power was cut. */
+  /** Number of power cuts. */
   get cuts(): number {
     return this.#cuts;
   }
@@ -100,15 +100,15 @@ export class Supervision {
     return this.#endStatus;
   }
 
-  /** Whether there is no container any more, not even its file system. */
+  /** Whether the container and its file system have been removed. */
   get hasEnded(): boolean {
     return this.#hasEnded;
   }
 
-  /** The container's process 1 as a process of this machine; null while there is none. */
+  /** PID of the container's process 1 on this machine; null while it is off. */
   get pid1(): number | null {
     if (this.#nspawn === null) return null;
-    // Before systemd another program may be process 1, which prepares its control groups.
+    // Under cgroup v1 an init script is process 1 first; it prepares the control groups and executes systemd.
     this.#pid1 ??= childrenOf(this.#nspawn).find((pid) => isProcessOne(pid) && textOf(`/proc/${pid}/comm`).startsWith('systemd')) ?? null;
     return this.#pid1;
   }

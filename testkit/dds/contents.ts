@@ -1,14 +1,14 @@
-/** Messages with values that a careless serialisation breaks, to be published in tests, and what peers print of them. */
+/** Messages with values that reveal serialisation errors, and their form in the output of the peers. */
 import type { Alert } from '../../src/core/alerts/alert.ts';
 import type { HealthStatus } from '../../src/core/health-status.ts';
 import type { ShutdownProgress } from '../../src/core/shutdown/shutdown.ts';
 import type { DiagnosticContext } from '../../src/ros/diagnostics.ts';
 
 const MIXED = 'wäre 日本 🤖 "\\ \t\u0001 ';
-/** Texts that a careless serialisation breaks; in characters of several octets too. */
+/** Texts that reveal serialisation errors, with characters of several octets among them. */
 export const TEXTS = ['', 'plain', MIXED, `${'√'.repeat(3500)}.`, MIXED.repeat(500), 'x'.repeat(10_240), MIXED.repeat(5000)] as const;
 
-/** What every node of the tests says beyond the status on /diagnostics. */
+/** Content of /diagnostics beyond the status, for every node of the tests. */
 export const CONTEXT: DiagnosticContext = {
   hostname: 'brain-1',
   thresholds: {
@@ -62,7 +62,7 @@ export const PROGRESS: ShutdownProgress = {
   timestamp: '2026-03-04T05:06:07.089Z',
 };
 
-/** What a peer prints of a message: what is unavailable here is NaN there. */
+/** A message as a peer prints it: unavailable values, null here, are NaN on DDS. */
 export function asPeersSay(message: object): Record<string, unknown> {
   return Object.fromEntries(Object.entries(message).map(([field, value]) => [field, value === null ? 'NaN' : value]));
 }

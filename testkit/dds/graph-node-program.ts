@@ -1,6 +1,6 @@
 /**
- * The embedded transport in a process of its own, driven by testkit/dds/graph-node.ts: takes commands as lines of JSON on standard
- * input, prints what happens as lines of JSON on standard output, and ends when its input does.
+ * The embedded transport in a separate process, controlled by graph-node.ts: reads commands as lines of JSON from standard input,
+ * prints events as lines of JSON on standard output, and ends when its input closes.
  */
 import { createInterface } from 'node:readline';
 import { EmbeddedTransport } from '../../src/ros/embedded/transport.ts';
@@ -11,7 +11,7 @@ const options = JSON.parse(process.argv[2] ?? '{}') as NodeOptions;
 const namespace = options.namespace ?? '/';
 const under = (name: string): string => `${namespace === '/' ? '' : namespace}/${name}`;
 
-function tell<Kind extends keyof NodeEvents>(event: Kind, what: NodeEvents[Kind]): void {
+function emit<Kind extends keyof NodeEvents>(event: Kind, what: NodeEvents[Kind]): void {
   process.stdout.write(`${JSON.stringify({ event, wall_ms: Date.now(), ...what })}\n`);
 }
 
@@ -37,27 +37,27 @@ const transport = new EmbeddedTransport({
     services: { safeShutdown: under('safe_shutdown'), ownSafeShutdown: under('health_monitor/safe_shutdown') },
   },
   listener: {
-    onHealthStatus: (status) => tell('health', { status }),
-    onAlert: (alert) => tell('alert', { alert }),
+    onHealthStatus: (status) => emit('health', { status }),
+    onAlert: (alert) => emit('alert', { alert }),
     onSafeShutdown: async (call, { dds }) => {
       if (dds?.isNew() === false) return null;
-      tell('call', { call, caller: dds ? { address: dds.address, local: dds.local } : {} });
+      emit('call', { call, caller: dds ? { address: dds.address, local: dds.local } : {} });
       if (options.holdsAnswers) await new Promise<void>((answer) => heldAnswers.push(answer));
       if (options.answerAfterMs) await new Promise((later) => setTimeout(later, options.answerAfterMs));
-      // The answer says whom it is for, so that one that went astray can be told.
+      // The reply names the caller, so that a misrouted reply can be detected.
       return { success: call.timeout > 0, message: `${call.reason} for ${call.requested_by}` };
     },
   },
   localNode: options.localNode ?? 'health_monitor',
-  observe: (options.gather ?? true) ? 'always' : 'never',
+  observe: (options.observe ?? true) ? 'always' : 'never',
   ...(options.leaseSeconds === undefined ? {} : { leaseSeconds: options.leaseSeconds }),
   diagnostics: () => CONTEXT,
-  log: (level, message, fields = {}) => tell('log', { level, message, fields }),
+  log: (level, message, fields = {}) => emit('log', { level, message, fields }),
   monotonicSeconds: () => Number(process.hrtime.bigint()) / 1e9,
   wallMilliseconds: () => Date.now(),
 });
 
-/** What a frozen process missed it does not make up for, as the service does not: its next number comes when it wakes. */
+/** Like the service, a process that was frozen does not catch up: it continues with the next number. */
 function stream({ hz, count, id = 0, nodeName = options.localNode ?? 'health_monitor' }: NodeStream): void {
   let number = 0;
   let due = performance.now();
@@ -73,7 +73,7 @@ function stream({ hz, count, id = 0, nodeName = options.localNode ?? 'health_mon
       node_name: nodeName,
       timestamp,
     });
-    tell('published', { id, number });
+    emit('published', { id, number });
     if (number === count) return;
     due = Math.max(due + 1000 / hz, performance.now());
     const timer = setTimeout(() => {
@@ -85,7 +85,7 @@ function stream({ hz, count, id = 0, nodeName = options.localNode ?? 'health_mon
   next();
 }
 
-async function obey(command: NodeCommand): Promise<void> {
+async function execute(command: NodeCommand): Promise<void> {
   switch (command.do) {
     case 'health':
       return transport.publishHealth(command.status);
@@ -105,7 +105,7 @@ async function obey(command: NodeCommand): Promise<void> {
       if (command.collect) globalThis.gc?.();
       const { rss, heapUsed, external } = process.memoryUsage();
       const { user, system } = process.cpuUsage();
-      tell('details', { ...transport.details(), rss_bytes: rss, heap_bytes: heapUsed + external, cpu_seconds: (user + system) / 1e6 });
+      emit('details', { ...transport.details(), rss_bytes: rss, heap_bytes: heapUsed + external, cpu_seconds: (user + system) / 1e6 });
       return;
     }
     case 'stop':
@@ -116,19 +116,19 @@ async function obey(command: NodeCommand): Promise<void> {
   }
 }
 
-// A test that is gone wants nothing more; a process that keeps running after an error would hide it.
+// Without its test the process ends; after an error it must not continue, because that would hide the error.
 process.stdout.on('error', () => process.exit(1));
 process.on('uncaughtException', (error) => {
-  tell('failed', { error: error.stack ?? String(error) });
+  emit('failed', { error: error.stack ?? String(error) });
   process.exit(70);
 });
 const input = createInterface({ input: process.stdin });
-input.on('line', (line) => void obey(JSON.parse(line) as NodeCommand));
+input.on('line', (line) => void execute(JSON.parse(line) as NodeCommand));
 process.stdin.once('end', () => process.exit(1));
 transport.start().then(
-  () => tell('ready', {}),
+  () => emit('ready', {}),
   (error: Error) => {
-    tell('failed', { error: error.message });
+    emit('failed', { error: error.message });
     process.exit(69);
   },
 );

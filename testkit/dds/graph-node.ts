@@ -1,6 +1,6 @@
 /**
- * Starts the embedded transport in a process of its own and controls it: a test makes it publish, reads what it received, and stops or
- * kills it. The other end is testkit/dds/graph-node-program.ts.
+ * Starts the embedded transport in a separate process (graph-node-program.ts) and controls it: a test makes it publish, reads the
+ * messages that it received, and stops or kills it.
  */
 import type { ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
@@ -9,28 +9,29 @@ import type { HealthStatus } from '../../src/core/health-status.ts';
 import type { DdsCaller, ShutdownCall, ShutdownProgress } from '../../src/core/shutdown/shutdown.ts';
 import type { DiscoveryRange, RosDetails } from '../../src/ros/graph.ts';
 import type { Host } from '../network/network.ts';
-import { EventProcess, type ProcessEnd, type ToldEvent } from '../service/event-process.ts';
+import { EventProcess, type EventRecord, type ProcessEnd } from '../service/event-process.ts';
 import { ROOT } from '../service/service.ts';
 
-/** How a node takes part; what is not said is as a service on its own has it. */
+/** Options of a node; the defaults are those of a service. */
 export interface NodeOptions {
   readonly domainId?: number;
   readonly discoveryRange?: DiscoveryRange;
   readonly staticPeers?: readonly string[];
-  /** Of its ROS nodes and topics. */
+  /** Namespace of its ROS nodes and topics. */
   readonly namespace?: string;
   /** `node_name` of its own statuses. */
   readonly localNode?: string;
-  readonly gather?: boolean;
-  /** How long others keep it without a datagram from it; as the service by default. */
+  /** Whether it receives statuses and alerts of others; true by default. */
+  readonly observe?: boolean;
+  /** Participant lease that it announces; default of the service. */
   readonly leaseSeconds?: number;
-  /** How long it waits before it answers a call of /safe_shutdown. */
+  /** Delay before the reply to a call of /safe_shutdown. */
   readonly answerAfterMs?: number;
-  /** It answers calls only when `answerCalls` tells it to. */
+  /** Whether it delays replies until `answerCalls`. */
   readonly holdsAnswers?: boolean;
 }
 
-/** What the node does when told; see testkit/dds/graph-node-program.ts. */
+/** Commands of the node; see graph-node-program.ts. */
 export type NodeCommand =
   | { readonly do: 'health'; readonly status: HealthStatus }
   | { readonly do: 'alert'; readonly alert: Alert }
@@ -45,15 +46,15 @@ export type NodeCommand =
 export interface NodeStream {
   readonly hz: number;
   readonly count: number;
-  /** Says which stream of this node it is: `temperature` of its statuses. */
+  /** Identifies the stream: `temperature` of its statuses. */
   readonly id?: number;
   readonly nodeName?: string;
 }
 
-/** What the node tells, by `event`. */
+/** Events of the node, by `event`. */
 export interface NodeEvents {
   ready: object;
-  /** What arrived from others. */
+  /** A message received from another node. */
   health: { readonly status: HealthStatus };
   alert: { readonly alert: Alert };
   call: { readonly call: ShutdownCall; readonly caller: Partial<Pick<DdsCaller, 'address' | 'local'>> };
@@ -63,17 +64,17 @@ export interface NodeEvents {
   failed: { readonly error: string };
 }
 
-export type NodeEvent<Kind extends keyof NodeEvents = keyof NodeEvents> = ToldEvent<NodeEvents, Kind>;
+export type NodeEvent<Kind extends keyof NodeEvents = keyof NodeEvents> = EventRecord<NodeEvents, Kind>;
 
-/** A process of its own in a host, with the embedded transport in it and nothing else. It ends when this process does. */
+/** A process in a host with nothing but the embedded transport. It ends with this process. */
 export class GraphNode extends EventProcess<NodeEvents> {
   private constructor(process: ChildProcess) {
     super(process, 'graph node', 120);
-    // One that has ended takes no commands; that it has, `ended` tells.
+    // Ignores write errors after the end of the process, which `ended` reports.
     process.stdin?.on('error', () => {});
   }
 
-  /** Resolves when it takes part in the graph. */
+  /** Resolves when it has joined the graph. */
   static async start(host: Pick<Host, 'spawn'>, options: NodeOptions = {}): Promise<GraphNode> {
     const program = join(ROOT, 'testkit/dds/graph-node-program.ts');
     const child = host.spawn(process.execPath, ['--expose-gc', program, JSON.stringify(options)], {
@@ -85,70 +86,71 @@ export class GraphNode extends EventProcess<NodeEvents> {
     return node;
   }
 
-  tell(command: NodeCommand): void {
+  send(command: NodeCommand): void {
     this.process.stdin?.write(`${JSON.stringify(command)}\n`);
   }
 
   publishHealth(status: HealthStatus): void {
-    this.tell({ do: 'health', status });
+    this.send({ do: 'health', status });
   }
 
   publishAlert(alert: Alert): void {
-    this.tell({ do: 'alert', alert });
+    this.send({ do: 'alert', alert });
   }
 
   publishShutdown(progress: ShutdownProgress): void {
-    this.tell({ do: 'shutdown', progress });
+    this.send({ do: 'shutdown', progress });
   }
 
-  /** Begins to publish; several streams may run at once. */
+  /** Starts a stream; several may run at once. */
   stream(stream: NodeStream): void {
-    this.tell({ do: 'stream', stream });
+    this.send({ do: 'stream', stream });
   }
 
-  /** Ends all streams; the number of the last status of the first one. */
+  /** Ends all streams; returns the number of the last status of the first one. */
   async endStreams(): Promise<number> {
-    this.tell({ do: 'end streams' });
+    this.send({ do: 'end streams' });
     return this.lastPublished();
   }
 
-  /** The number of the stream's last status so far; 0: none. Nothing that was published before the question is left out. */
+  /** The number of the last published status of the stream; 0: none. Includes every status published before the call. */
   async lastPublished(stream = 0): Promise<number> {
     await this.details();
     return this.all('published').findLast(({ id }) => id === stream)?.number ?? 0;
   }
 
-  /** Answers the calls that wait for it, of a node that holds its answers. */
+  /** Sends the delayed replies of a node with `holdsAnswers`. */
   answerCalls(): void {
-    this.tell({ do: 'answer calls' });
+    this.send({ do: 'answer calls' });
   }
 
-  /** As they are now; `collect`: after a garbage collection, so that memory means what is in use. */
+  /** Current details; `collect`: after a garbage collection, so that the memory figures exclude garbage. */
   async details({ collect = false } = {}): Promise<NodeEvent<'details'>> {
     const before = this.all('details').length;
-    this.tell({ do: 'details', collect });
+    this.send({ do: 'details', collect });
     const found = await this.waitForCount('details', before + 1);
     return found[before] as NodeEvent<'details'>;
   }
 
-  /** Waits until the details are as wanted; throws with the last ones when they are not in time. */
+  /** Polls until the details satisfy; throws with the last ones after the timeout. */
   async detailsUntil(satisfied: (details: NodeEvent<'details'>) => boolean, seconds = 120): Promise<NodeEvent<'details'>> {
     const deadline = Date.now() + seconds * 1000;
     for (;;) {
       const details = await this.details();
       if (satisfied(details)) return details;
-      if (Date.now() > deadline) throw new Error(`not in ${seconds} s: ${satisfied}\n${JSON.stringify(details)}\n${this.account()}`);
+      if (Date.now() > deadline)
+        throw new Error(`timeout after ${seconds} s: ${satisfied}\n${JSON.stringify(details)}\n${this.describe()}`);
       await new Promise((later) => setTimeout(later, 100));
     }
   }
 
-  /** It takes its leave of the others and ends. */
+  /** Stops it; it announces its leave to the others. */
   stop(): Promise<ProcessEnd> {
-    if (!this.hasEnded) this.tell({ do: 'stop' });
+    if (!this.hasEnded) this.send({ do: 'stop' });
     return this.ended;
   }
 
-  /** It leaves without a word. */
+  /** Kills it; it cannot announce its leave. */
   kill(): Promise<ProcessEnd> {
     if (!this.hasEnded) this.signal('SIGKILL');
     return this.ended;

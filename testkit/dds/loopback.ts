@@ -1,7 +1,6 @@
 /**
- * Participants of the embedded transport's own protocol on the loopback interface, with real UDP sockets, made in the test's process:
- * readers and writers of topics, and a service client, to meet a node or a service in another process. Nothing is sent to any other
- * interface.
+ * Participants of the embedded transport on the loopback interface, with real UDP sockets, in the process of the test: readers and
+ * writers of topics, and a service client, to communicate with a node or a service in another process. Other interfaces are not used.
  */
 import { newPrefix } from '../../src/ros/embedded/identity.ts';
 import { replyTopicOf, requestTopicOf, topicOf, typeHashData } from '../../src/ros/embedded/names.ts';
@@ -16,7 +15,7 @@ import { PID } from '../../src/rtps/wire/protocol.ts';
 import type { Teardown } from '../folder.ts';
 import { until } from '../wait.ts';
 
-/** Much longer than a participant may be stopped by other load. */
+/** Much longer than other load may stall a participant. */
 export const LONG_LEASE_SECONDS = 120;
 
 export interface Sample<T> {
@@ -30,7 +29,7 @@ export interface TopicReader<T> {
   readonly local: LocalReader;
 }
 
-/** A participant that is stopped at the end of the test. Its endpoints are made first, then it starts. */
+/** A participant that is stopped at the end of the test. Create its endpoints before start(). */
 export class LoopbackParticipant {
   readonly participant: Participant;
 
@@ -51,7 +50,7 @@ export class LoopbackParticipant {
     return this.participant.start();
   }
 
-  /** Reads a topic by its name in ROS 2; `ddsName` is the topic's name in DDS where that is another one. */
+  /** Reads a topic by its ROS 2 name; `ddsName` overrides its DDS name. */
   read<T>(topic: string, type: MessageType, { transientLocal = true, ddsName = topicOf(topic) } = {}): TopicReader<T> {
     const samples: Sample<T>[] = [];
     const local = this.participant.createReader({
@@ -68,7 +67,7 @@ export class LoopbackParticipant {
     return { samples, local };
   }
 
-  /** A writer of a topic. */
+  /** Creates a writer and returns the function that publishes. */
   write(topic: string, type: MessageType): (message: object) => void {
     const writer = this.participant.createWriter({
       topic: topicOf(topic),
@@ -80,7 +79,7 @@ export class LoopbackParticipant {
     return (message) => this.participant.write(writer, encode(type, { ...message }));
   }
 
-  /** A client of a service, as rmw_fastrtps has it. */
+  /** Creates a service client that works like that of rmw_fastrtps. */
   client(service: string, { request, response }: ServiceType): ServiceClient {
     const replies: Message[] = [];
     const reader = this.participant.createReader({
@@ -107,7 +106,7 @@ export class LoopbackParticipant {
 
 /** One request writer with its reply reader. */
 export class ServiceClient {
-  /** All that came to the reader, in order. */
+  /** All received replies, in order. */
   readonly replies: readonly Message[];
   readonly #participant: Participant;
   readonly writer: LocalWriter;
@@ -121,13 +120,13 @@ export class ServiceClient {
     this.#reader = reader;
     this.#request = request;
     this.replies = replies;
-    // DDS-RPC 1.0, 7.8.2: the reader that the reply is for, and no number.
+    // DDS-RPC 1.0, 7.8.2: the GUID of the reply reader, without a sequence number.
     const identity = Buffer.alloc(24);
     identity.write(reader.guid, 'hex');
     this.#identity = new ParameterWriter().bytes(PID.RELATED_SAMPLE_IDENTITY, identity).list();
   }
 
-  /** Resolves with the next reply, once a server was found. */
+  /** Waits for a server, sends the request and resolves with the next reply. */
   async call(request: Message): Promise<Message> {
     await this.found();
     const before = this.replies.length;
@@ -135,7 +134,7 @@ export class ServiceClient {
     return await until('the reply', () => this.replies[before]);
   }
 
-  /** Resolves when a server was found. */
+  /** Resolves when a server is matched. */
   async found(): Promise<void> {
     await until('a server of the service', () => this.writer.state.readerCount > 0 && this.#reader.state.writerCount > 0);
   }

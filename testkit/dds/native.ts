@@ -23,10 +23,10 @@ import { ROOT } from '../service/service.ts';
 const SOURCES = join(ROOT, 'testkit/dds/peers');
 const CACHE = join(ROOT, 'node_modules/.cache/edge-health-peers');
 
-/** The goals of testkit/dds/peers/Makefile. */
+/** The targets of testkit/dds/peers/Makefile. */
 export type Goal = 'peers' | 'lossy-link';
 
-/** What each goal needs: a program or a file, and the Debian package that brings it. */
+/** Requirements of each goal: a program or a file, and the Debian package that contains it. */
 const NEEDS: Readonly<Record<Goal, readonly (readonly [needed: string, debianPackage: string])[]>> = {
   'lossy-link': [
     ['make', 'make'],
@@ -55,13 +55,13 @@ function present(needed: string): boolean {
   });
 }
 
-/** Why `goal` cannot be built here, naming the Debian packages; false when it can. Made for tap's `skip`. */
+/** The reason why `goal` cannot be built here, with the missing Debian packages; false if it can. For tap's `skip`. */
 export function buildUnavailable(goal: Goal): string | false {
   const missing = new Set(NEEDS[goal].filter(([needed]) => !present(needed)).map(([, debianPackage]) => debianPackage));
   return missing.size > 0 && `needs the Debian packages ${[...missing].join(', ')}`;
 }
 
-/** Changes with every byte of the sources, and with the libraries that are installed. */
+/** Changes with the content of the sources and with the installed libraries. */
 function fingerprint(): string {
   const hash = createHash('sha256').update(process.arch);
   for (const file of readdirSync(SOURCES, { recursive: true, encoding: 'utf8' }).sort()) {
@@ -74,7 +74,7 @@ function fingerprint(): string {
   return hash.digest('hex').slice(0, 16);
 }
 
-function alive(pid: number): boolean {
+function isRunning(pid: number): boolean {
   try {
     process.kill(pid, 0);
     return true;
@@ -83,16 +83,16 @@ function alive(pid: number): boolean {
   }
 }
 
-/** Makes the lock file, or says that another process holds it. A lock whose owner is gone is removed. */
-function locked(lock: string): boolean {
+/** Creates the lock file; false if another process holds it. Removes a lock whose owner has ended. */
+function tryLock(lock: string): boolean {
   try {
     writeFileSync(lock, String(process.pid), { flag: 'wx' });
     return true;
   } catch {
     const age = Date.now() - (statSync(lock, { throwIfNoEntry: false })?.mtimeMs ?? Date.now());
     const owner = existsSync(lock) ? Number(readFileSync(lock, 'utf8')) : Number.NaN;
-    // A fresh lock may not have its owner written in it yet.
-    if (owner > 0 ? !alive(owner) : age > 5000) rmSync(lock, { force: true });
+    // A new lock file may not contain its owner yet.
+    if (owner > 0 ? !isRunning(owner) : age > 5000) rmSync(lock, { force: true });
     return false;
   }
 }
@@ -110,15 +110,15 @@ async function make(goal: Goal, out: string): Promise<void> {
 }
 
 /**
- * Builds the goal, unless that has been done for these sources before, and gives the folder with its programs.
- * Test processes that need it at the same time wait for the one that builds; half a build is never seen.
+ * Builds the goal unless the cache has it for these sources; returns the folder with its programs. Concurrent test processes wait for
+ * the one that builds; the folder appears by rename, so it is always complete.
  */
 export async function build(goal: Goal): Promise<string> {
   const folder = join(CACHE, `${goal}-${fingerprint()}`);
   const lock = `${folder}.lock`;
   mkdirSync(CACHE, { recursive: true });
   while (!existsSync(folder)) {
-    if (!locked(lock)) {
+    if (!tryLock(lock)) {
       await new Promise((later) => setTimeout(later, 200));
       continue;
     }

@@ -1,28 +1,28 @@
 /**
- * Starts programs on Cyclone DDS and Fast DDS (testkit/dds/peers) in a host of a test network, and reads the events that they print: the
- * implementations that ROS 2 uses judge ours.
+ * Starts programs on Cyclone DDS and Fast DDS (testkit/dds/peers) in a host of a test network and reads the events that they print, to
+ * test the embedded transport against the implementations that ROS 2 uses.
  */
 import type { ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
 import { type Host, networkUnavailable } from '../network/network.ts';
-import { EventProcess, type ProcessEnd, type ToldEvent } from '../service/event-process.ts';
+import { EventProcess, type EventRecord, type ProcessEnd } from '../service/event-process.ts';
 import { build, buildUnavailable } from './native.ts';
 
-/** The DDS implementations whose peers there are; both take the same options and tell the same events. */
+/** The DDS implementations of the peers; both have the same options and events. */
 export const VENDORS = ['cyclone', 'fastdds'] as const;
 export type Vendor = (typeof VENDORS)[number];
 
 export type PeerMode = 'subscribe' | 'publish' | 'call' | 'graph' | 'discovery';
 
-/** Why peers cannot run here; false when they can. Made for tap's `skip`. */
+/** The reason why peers cannot run here; false if they can. For tap's `skip`. */
 export function peersUnavailable(): string | false {
   return networkUnavailable() || buildUnavailable('peers');
 }
 
-/** Guids and gids are lower-case hexadecimal; `null` where the other side had gone before it could be asked. */
+/** Guids and gids are lower-case hexadecimal; `null` if the other side left before it could be queried. */
 interface Matched {
   readonly topic: string;
-  /** How many matches there are now. */
+  /** Current number of matches. */
   readonly current: number;
   readonly peer: string | null;
 }
@@ -37,42 +37,42 @@ interface Endpoint {
   readonly reliability: 'reliable' | 'best-effort';
   readonly durability: 'transient-local' | 'volatile';
   readonly user_data: string;
-  /** Fast DDS alone. */
+  /** Only Fast DDS. */
   readonly locators?: readonly string[];
 }
 
-/** What the peers tell, by `event`. */
+/** Events of the peers, by `event`. */
 export interface PeerEvents {
-  /** subscribe, graph, discovery: it is listening now; publish: it can be found now. */
+  /** subscribe, graph, discovery: the reader exists; publish: the writer can be discovered. */
   reader: { readonly topic?: string; readonly guid: string };
   writer: { readonly topic: string; readonly guid: string };
   matched: Matched;
   unmatched: Matched;
   incompatible: { readonly topic: string; readonly policy: number };
-  /** `data` holds the fields of the message; numbers that JSON has not are "NaN", "Infinity", "-Infinity". */
+  /** `data` has the fields of the message; numbers that JSON cannot represent are "NaN", "Infinity", "-Infinity". */
   sample: {
     readonly topic: string;
     readonly writer: string | null;
     readonly source_ms: number;
     readonly latency_ms: number;
-    /** Of the writer; Fast DDS alone. */
+    /** Of the writer; only Fast DDS. */
     readonly sequence_number?: number;
     readonly data: Readonly<Record<string, unknown>>;
   };
   /** A writer left, or disposed of what it wrote. */
   instance: { readonly topic: string; readonly writer: string | null; readonly state: 'disposed' | 'no_writers' };
-  /** Samples that the reader knows it missed. */
+  /** Samples that the reader detected as lost. */
   lost: { readonly topic: string; readonly total: number };
   written: { readonly topic: string; readonly number: number };
-  /** call: the server was found, or not in time. `service_id` is what a Cyclone DDS server calls itself. */
+  /** call: the server was found, or not before the timeout. `service_id` is the id that a Cyclone DDS server announces. */
   service_matched: { readonly client: number; readonly match_ms: number; readonly guid: string; readonly service_id?: string };
   service_missing: { readonly client: number; readonly match_ms: number; readonly guid: string };
   reply: {
     readonly client: number;
     readonly request: number;
-    /** Whether it answers a request of this client; if not, it should not have come here. */
+    /** Whether it answers a request of this client; false is an error. */
     readonly own: boolean;
-    /** Whether that request had been answered before. */
+    /** Whether the request was answered before. */
     readonly repeated: boolean;
     readonly round_trip_ms: number;
     readonly data: { readonly success: boolean; readonly message: string };
@@ -92,7 +92,7 @@ export interface PeerEvents {
   participant: {
     readonly guid: string;
     readonly user_data: string;
-    /** These by Fast DDS alone. */
+    /** These only by Fast DDS. */
     readonly changed?: boolean;
     readonly vendor?: string;
     readonly lease_seconds?: number;
@@ -100,21 +100,21 @@ export interface PeerEvents {
     readonly metatraffic?: readonly string[];
     readonly default?: readonly string[];
   };
-  /** `how` by Fast DDS alone. */
+  /** `how` only by Fast DDS. */
   participant_gone: { readonly guid: string; readonly how?: 'goodbye' | 'lease' };
   endpoint: Endpoint;
   endpoint_gone: { readonly kind: 'reader' | 'writer'; readonly guid: string };
 }
 
-export type PeerEvent<Kind extends keyof PeerEvents = keyof PeerEvents> = ToldEvent<PeerEvents, Kind>;
+export type PeerEvent<Kind extends keyof PeerEvents = keyof PeerEvents> = EventRecord<PeerEvents, Kind>;
 
-/** A program on a DDS implementation that is not ours, running in a host. See `peer-cyclone --help` for the options. */
+/** A program on another DDS implementation, running in a host. See `peer-cyclone --help` for the options. */
 export class Peer extends EventProcess<PeerEvents> {
   private constructor(process: ChildProcess, title: string) {
     super(process, title, 120);
   }
 
-  /** Builds the peers if need be, and starts one on the host's addresses or on those given; on none: as the implementation chooses. */
+  /** Builds the peers if necessary and starts one on `addresses`; if that is empty, the implementation chooses the interfaces. */
   static async start(
     host: Host,
     vendor: Vendor,
@@ -128,7 +128,7 @@ export class Peer extends EventProcess<PeerEvents> {
     return new Peer(child, `peer-${vendor} ${mode} ${options.join(' ')}`);
   }
 
-  /** Sends a signal and waits for the end: on SIGTERM it says goodbye to the others, on SIGKILL it leaves without a word. */
+  /** Sends a signal and waits for the end of the process: on SIGTERM it announces its leave, on SIGKILL it cannot. */
   kill(signal: NodeJS.Signals = 'SIGTERM'): Promise<ProcessEnd> {
     if (!this.hasEnded) this.signal(signal);
     return this.ended;

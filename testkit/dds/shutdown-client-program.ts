@@ -1,24 +1,24 @@
 /**
- * A client of the safe shutdown in a process of its own, see shutdown-client.ts. Argument: the name of the service. Each line of standard
- * input is a request in JSON.
+ * A client of the safe shutdown in a separate process, started by shutdown-client.ts. Argument: the name of the service. Each line of
+ * standard input is a request in JSON.
  */
 import { createInterface } from 'node:readline';
 import { SAFE_SHUTDOWN } from '../../src/ros/interfaces.generated.ts';
 import type { Message } from '../../src/rtps/wire/cdr.ts';
 import { LoopbackParticipant } from './loopback.ts';
 
-const tell = (event: string, fields: object): void => {
+const emit = (event: string, fields: object): void => {
   process.stdout.write(`${JSON.stringify({ event, wall_ms: Date.now(), ...fields })}\n`);
 };
 
 const client = new LoopbackParticipant({ teardown: () => undefined }, 0);
 const service = client.client(process.argv[2] ?? '/safe_shutdown', SAFE_SHUTDOWN);
 await client.start();
-tell('started', { writer: service.writer.guid });
+emit('started', { writer: service.writer.guid });
 for await (const line of createInterface({ input: process.stdin })) {
   await service.found();
   const begun = performance.now();
   const data = await service.call(JSON.parse(line) as Message);
-  tell('reply', { data, ms: performance.now() - begun });
+  emit('reply', { data, ms: performance.now() - begun });
 }
 client.participant.stop();

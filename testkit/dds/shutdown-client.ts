@@ -1,6 +1,6 @@
 /**
- * Calls the safe shutdown as a user of the machine: a client of the embedded transport's own protocol in a process of that user, on the
- * loopback of a test host. Root.
+ * Calls the safe shutdown as a local user: a client of the embedded transport in a process of that user, on the loopback interface of
+ * a test host. Needs root.
  */
 import type { ChildProcess } from 'node:child_process';
 import { chmodSync, copyFileSync } from 'node:fs';
@@ -18,7 +18,7 @@ interface ClientEvents {
   reply: { readonly data: ShutdownReply; readonly ms: number };
 }
 
-/** The program and a Node that every user can run, wherever the checkout lies. */
+/** Copies of the program and of Node that every user can run, independent of the permissions of the checkout. */
 export async function sharedProgram(t: Teardown): Promise<readonly [node: string, program: string]> {
   const folder = temporaryFolder(t);
   chmodSync(folder, 0o755);
@@ -38,7 +38,7 @@ export class ShutdownClient extends EventProcess<ClientEvents> {
     this.writer = '';
   }
 
-  /** Resolves when it is on the graph. */
+  /** Resolves when it has joined the graph. */
   static async start(
     host: Host,
     uid: number,
@@ -52,7 +52,7 @@ export class ShutdownClient extends EventProcess<ClientEvents> {
     return Object.assign(client, { writer });
   }
 
-  /** The reply, and how many milliseconds it took. */
+  /** Resolves with the reply and its round trip time in milliseconds. */
   async call(request: Partial<ShutdownCall> = {}): Promise<ShutdownReply & { readonly ms: number }> {
     this.process.stdin?.write(`${JSON.stringify({ reason: 'EMERGENCY', requested_by: 'test', timeout: 5, ...request })}\n`);
     this.#replies += 1;

@@ -1,4 +1,4 @@
-/** Numbered health statuses: which numbers arrived at a peer, in which order, and which are missing. */
+/** Numbered health statuses: the numbers that a peer received, their order, and the missing ones. */
 import type { Peer, PeerEvent } from './peers.ts';
 
 export type Arrival = PeerEvent<'sample'>;
@@ -15,38 +15,38 @@ export function range(from: number, to: number): number[] {
   return Array.from({ length: Math.max(0, to - from + 1) }, (_, i) => from + i);
 }
 
-/** Which of the numbers from..to are not among those found. */
+/** The numbers from..to that are not in `found`. */
 export function missing(found: readonly number[], from: number, to: number): number[] {
   const known = new Set(found);
   return range(from, to).filter((number) => !known.has(number));
 }
 
-/** Waits until a peer has a status of the stream with this number or a later one. */
+/** Waits until a peer has received a status with this number or a later one. */
 export function reached(peer: Peer, number: number, seconds: number): Promise<Arrival> {
   return peer.waitFor('sample', (sample) => sample.topic.endsWith('/health_status') && numberOf(sample) >= number, seconds);
 }
 
-/** A number, and when it was published or arrived: milliseconds of the wall clock. */
+/** A number and the wall-clock milliseconds of its publishing or arrival. */
 export interface Counted {
   readonly number: number;
   readonly ms: number;
 }
 
-/** What a disturbance cost. */
+/** Losses after a disturbance. */
 export interface Outage {
   /** Numbers that never arrived, ascending. */
   readonly gone: readonly number[];
-  /** From the disturbance to the first arrival behind the last one that is gone; 0: nothing is. */
+  /** From the disturbance to the first arrival after the last lost number; 0: no loss. */
   readonly backSeconds: number;
-  /** Whether only numbers are gone that keep last 10 had dropped by then, and none that arrived in peace before. */
+  /** Whether only numbers were lost that KEEP_LAST 10 had dropped, and none from before the disturbance. */
   readonly isWithinPromise: boolean;
 }
 
 const DEPTH = 10;
-/** Between what happens in one process and what another one notes of it. */
+/** Tolerance between events in one process and their record in another. */
 const TOLERANCE_MS = 300;
 
-/** Judges a stream up to `last`, that was disturbed at a moment of the wall clock. */
+/** Judges a stream up to `last` that was disturbed at `disturbedMs` (wall clock). */
 export function outageOf(published: readonly Counted[], arrived: readonly Counted[], disturbedMs: number, last: number): Outage {
   const until = (ms: number): number => published.findLast((entry) => entry.ms <= ms)?.number ?? 0;
   const numbers = arrived.map(({ number }) => number);
@@ -58,9 +58,9 @@ export function outageOf(published: readonly Counted[], arrived: readonly Counte
   return { gone, backSeconds: (backMs - disturbedMs) / 1000, isWithinPromise };
 }
 
-/** Of some milliseconds: median and largest, for people. */
+/** Text with p50, p99 and maximum. */
 export function spread(milliseconds: readonly number[]): string {
   const sorted = [...milliseconds].sort((a, b) => a - b);
   const at = (share: number): string => (sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? Number.NaN).toFixed(1);
-  return `median ${at(0.5)} ms, 99 % ${at(0.99)} ms, most ${at(1)} ms`;
+  return `p50 ${at(0.5)} ms, p99 ${at(0.99)} ms, max ${at(1)} ms`;
 }

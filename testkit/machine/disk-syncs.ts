@@ -1,6 +1,6 @@
 /**
- * Records when this process synchronises files and folders with the disk, and its renames between. A quick test cannot cut the power, but
- * it can show that a file is synchronised before it gets its name, and both before the caller continues.
+ * Records calls of fsync and rename in this process. A unit test cannot cut the power, but it can show that a file is synchronised
+ * before it is renamed, and the folder before the caller continues.
  */
 import fs from 'node:fs';
 import { open } from 'node:fs/promises';
@@ -10,8 +10,8 @@ import { basename } from 'node:path';
 type AnyFunction = (this: unknown, ...given: unknown[]) => unknown;
 
 /**
- * From here on each call of the returned function gives what was recorded since the call before: `sync NAME`, `rename OLD NEW`, names
- * without their folder. A module that keeps functions of node:fs has to be imported after this.
+ * Starts recording. Each call of the returned function gives the calls since the previous one: `sync NAME`, `rename OLD NEW`, names
+ * without their folder. Import modules that store references to functions of node:fs after this.
  */
 export async function recordSyncs(): Promise<() => string[]> {
   let recorded: string[] = [];
@@ -32,8 +32,8 @@ export async function recordSyncs(): Promise<() => string[]> {
   await handle.close();
   syncBuiltinESMExports();
   return () => {
-    const taken = recorded;
+    const result = recorded;
     recorded = [];
-    return taken;
+    return result;
   };
 }

@@ -1,6 +1,6 @@
 /**
- * This checkout's build laid out as the package installs it, in a copy of this machine's file system that only its processes see: what
- * they change is gone with it. Root, without systemd: `systemctl` only notes what it was called with, and by whom.
+ * The build of this checkout, installed as by the package, in an overlay of this machine's file system in a separate mount namespace:
+ * changes are discarded with it. Needs root. There is no systemd: `systemctl` only records its arguments and the user id.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -10,8 +10,8 @@ import { createInterface } from 'node:readline';
 import { type Teardown, temporaryFolder } from '../folder.ts';
 import { ROOT } from '../service/service.ts';
 
-/** $1: folder with root, upper and work; $2: the checkout; $3: its Node. */
-const LAY_OUT = `
+/** $1: folder with the sub-folders root and over; $2: the checkout; $3: its Node. */
+const INSTALL = `
 set -eu
 root=$1/root
 mount -t tmpfs tmpfs "$1/over"
@@ -51,28 +51,28 @@ export interface Finished {
 }
 
 export class InstalledCopy {
-  readonly #keeper: ChildProcess;
+  readonly #holder: ChildProcess;
   readonly #folder: string;
 
-  private constructor(keeper: ChildProcess, folder: string) {
-    this.#keeper = keeper;
+  private constructor(holder: ChildProcess, folder: string) {
+    this.#holder = holder;
     this.#folder = folder;
   }
 
   static async make(t: Teardown): Promise<InstalledCopy> {
     const folder = temporaryFolder(t);
     for (const name of ['root', 'over']) mkdirSync(join(folder, name));
-    const script = ['--mount', '--propagation', 'private', 'sh', '-c', LAY_OUT, 'lay-out', folder, ROOT, process.execPath];
-    const keeper = spawn('unshare', script, { stdio: ['ignore', 'pipe', 'inherit'] });
+    const script = ['--mount', '--propagation', 'private', 'sh', '-c', INSTALL, 'install', folder, ROOT, process.execPath];
+    const holder = spawn('unshare', script, { stdio: ['ignore', 'pipe', 'inherit'] });
     t.teardown(async () => {
-      const gone = once(keeper, 'exit');
-      if (keeper.exitCode === null && keeper.kill('SIGKILL')) await gone;
+      const gone = once(holder, 'exit');
+      if (holder.exitCode === null && holder.kill('SIGKILL')) await gone;
     });
-    for await (const line of createInterface({ input: keeper.stdout as NodeJS.ReadableStream })) if (line === 'ready') break;
-    return new InstalledCopy(keeper, folder);
+    for await (const line of createInterface({ input: holder.stdout as NodeJS.ReadableStream })) if (line === 'ready') break;
+    return new InstalledCopy(holder, folder);
   }
 
-  /** Runs a program in it to its end, as root or another user, with no environment but a PATH and what is given. */
+  /** Runs a program in the copy to its end, as root or another user, with only PATH, LC_ALL and the given environment. */
   run(argv: readonly string[], { user = 'root', environment = {}, input = '' } = {}): Finished {
     const variables = Object.entries({ PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C.UTF-8', ...environment });
     const env = ['env', '-i', ...variables.map(([name, value]) => `${name}=${value}`)];
@@ -80,23 +80,23 @@ export class InstalledCopy {
   }
 
   #enter(argv: readonly string[], input = ''): Finished {
-    const enter = ['--target', String(this.#keeper.pid), '--mount', ...argv];
+    const enter = ['--target', String(this.#holder.pid), '--mount', ...argv];
     const { error, status, stdout, stderr } = spawnSync('nsenter', enter, { encoding: 'utf8', input });
     if (error) throw error;
     return { code: status, stdout, stderr };
   }
 
-  /** A line with owner, mode, size and time of each file that was made or changed since the copy was made, outside of one folder. */
+  /** One line with owner, mode, size and time for each file created or changed in the copy, except below `folder`. */
   changes(folder: string): string {
     const upper = join(this.#folder, 'over/upper');
     const excluded = ['-path', `${upper}${folder}`, '-prune', '-o'];
     return this.#enter(['find', upper, ...excluded, '!', '-path', upper, '-printf', '/%P %u:%g %m %s %T@ %l\n']).stdout;
   }
 
-  /** A shell's script; its standard output. Throws when it fails. */
+  /** Runs a shell script; returns its standard output. Throws when it fails. */
   sh(script: string, options: Parameters<InstalledCopy['run']>[1] = {}): string {
     const { code, stderr, stdout } = this.run(['sh', '-euc', script], options);
-    if (code !== 0) throw new Error(`${script}: ended with ${code}\n${stderr}${stdout}`);
+    if (code !== 0) throw new Error(`${script}: exited with ${code}\n${stderr}${stdout}`);
     return stdout.trimEnd();
   }
 }

@@ -1,8 +1,7 @@
-/** The computer that figures were measured on, for reports of benchmarks, soaks and fault runs. */
+/** Description of this machine, for reports of benchmarks, soaks and fault runs. */
 import { readFileSync } from 'node:fs';
 import { cpus, release, totalmem, type } from 'node:os';
 
-/** What the figures depend on. */
 export interface Machine {
   readonly cpu: string;
   readonly cores: number;
@@ -18,7 +17,7 @@ function text(path: string): string {
   }
 }
 
-/** May differ from one run to the next on the same machine. */
+/** Not part of Machine, because it changes between runs on the same machine. */
 export function thisKernel(): string {
   return `${type()} ${release()} ${process.arch}`;
 }

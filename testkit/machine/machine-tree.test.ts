@@ -17,7 +17,7 @@ t.test('any two readings of the load give the percentage that was set, however f
   t.equal(await read(cpu), 'first reading of a pair');
   for (const percent of [11.25, 92.5, 92.5, 0, 100, 37.15]) {
     tree.setCpuPercent(percent);
-    // More readings than a pipe holds are not made at once by any service.
+    // Fewer than the 256 records of a full pipe, so that no refill is needed.
     for (let reading = 0; reading < 100; reading += 1) {
       seconds += [0.25, 1, 3600][reading % 3] as number;
       t.equal(await read(cpu), percent);
@@ -25,7 +25,7 @@ t.test('any two readings of the load give the percentage that was set, however f
   }
 });
 
-t.test('as recorded until it is set', async (t) => {
+t.test('the load is the recorded one until it is set', async (t) => {
   const tree = new MachineTree(t, 'pi5');
   let seconds = 0;
   const cpu = new CpuSource(tree.procRoot, () => (seconds += 1));
@@ -55,7 +55,7 @@ for (const machine of ['pi5', 'intel-nuc']) {
   });
 }
 
-t.test('a machine without a sensor, and what is no percentage', async (t) => {
+t.test('a machine without a sensor, and a percentage out of range', async (t) => {
   const tree = new MachineTree(t, 'vm-no-sensors');
   t.throws(() => tree.setTemperature(50), /no temperature sensor/);
   t.throws(() => tree.setCpuPercent(101), RangeError);

@@ -1,7 +1,7 @@
 /**
  * A recorded machine whose load, memory and temperature a test sets while a service measures it (`--proc`, `--sys`). Nothing depends on
- * time: proc/stat is a pipe that gives the next record to each reading, so that any two readings, however far apart, are busy by exactly
- * the percentage that was set last. The other files are replaced by rename and are whole at any moment.
+ * time: proc/stat is a pipe that returns the next record to each reading, so that the CPU usage between any two readings is exactly the
+ * percentage that was set last. The other files are replaced by rename, so that a reader never sees a partial file.
  */
 import { execFileSync } from 'node:child_process';
 import { closeSync, constants, openSync, readFileSync, renameSync, rmSync, writeFileSync, writeSync } from 'node:fs';
@@ -9,19 +9,19 @@ import { join } from 'node:path';
 import type { Teardown } from '../folder.ts';
 import { type Fixture, materialiseFixture } from './machines.ts';
 
-/** What src/collect/cpu.ts reads at once; a record of this size is taken out of the pipe by one reading. */
+/** Size of the buffer in src/collect/cpu.ts: one reading consumes one record of this size. */
 const RECORD_BYTES = 256;
-/** Between two records. Any percentage with two decimals is a whole number of ticks. */
+/** Ticks between two records. Any percentage with two decimals is a whole number of ticks. */
 const TICKS = 10_000;
 /**
- * Between the last record before a change and the first one after it: so many that the unread records of the former percentage do not
- * count beside them.
+ * Ticks between the last record before a change and the first one after it: large enough to make the unread records of the previous
+ * percentage negligible.
  */
 const TICKS_AT_CHANGE = 1e12;
-/** A pipe holds 256 records, so that the service finds one even where this process stands still for minutes at 1 Hz. */
+/** A pipe holds 256 records, enough for minutes at 1 Hz while this process is stalled. */
 const REFILL_MS = 50;
 
-/** Makes files of a recorded machine and changes them; everything is removed at the end of the test. */
+/** Creates the files of a recorded machine and changes them; they are removed at the end of the test. */
 export class MachineTree {
   readonly procRoot: string;
   readonly sysRoot: string;
@@ -45,27 +45,27 @@ export class MachineTree {
     this.setCpuPercent(this.#cpuPercent);
   }
 
-  /** Of `edge-health run`. */
+  /** Arguments of `edge-health run`. */
   get arguments(): readonly string[] {
     return ['--proc', this.procRoot, '--sys', this.sysRoot];
   }
 
-  /** From the next reading on, to two decimals. */
+  /** Takes effect at the next reading; two decimals. */
   setCpuPercent(percent: number): void {
     checkPercent(percent);
     this.#cpuPercent = percent;
     this.#advance(TICKS_AT_CHANGE);
     const path = join(this.procRoot, 'stat');
-    const fresh = `${path}.next`;
-    execFileSync('mkfifo', [fresh]);
-    // Open for both: opening a pipe for writing alone would wait for a reader. The former pipe stays open, since the service may be
-    // reading it at this moment.
-    this.#pipes.push(openSync(fresh, constants.O_RDWR | constants.O_NONBLOCK));
+    const nextPath = `${path}.next`;
+    execFileSync('mkfifo', [nextPath]);
+    // O_RDWR: opening a pipe only for writing blocks until there is a reader. The previous pipe stays open because the service may be
+    // reading it.
+    this.#pipes.push(openSync(nextPath, constants.O_RDWR | constants.O_NONBLOCK));
     this.#fill();
-    renameSync(fresh, path);
+    renameSync(nextPath, path);
   }
 
-  /** MemAvailable of proc/meminfo, to the nearest kilobyte. */
+  /** Sets MemAvailable in proc/meminfo, rounded to kilobytes. */
   setMemoryPercent(percent: number): void {
     checkPercent(percent);
     const path = join(this.procRoot, 'meminfo');
@@ -75,12 +75,12 @@ export class MachineTree {
     replace(path, text.replace(/^(MemAvailable:\s*)\d+/m, `$1${available}`));
   }
 
-  /** The sensor that the service chooses on this machine, in thousandths of a degree. */
+  /** Sets the sensor that the service selects on this machine, rounded to millidegrees. */
   setTemperature(celsius: number): void {
     replace(this.#sensorPath(), `${Math.round(celsius * 1000)}\n`);
   }
 
-  /** The sensor's file is gone, as after its driver was unloaded; setTemperature brings it back. */
+  /** Removes the file of the sensor, as unloading its driver does; setTemperature creates it again. */
   removeSensor(): void {
     rmSync(this.#sensorPath());
   }
@@ -117,7 +117,7 @@ export class MachineTree {
 }
 
 function checkPercent(percent: number): void {
-  if (!(percent >= 0 && percent <= 100)) throw new RangeError(`${percent} is no percentage`);
+  if (!(percent >= 0 && percent <= 100)) throw new RangeError(`${percent} is not a percentage`);
 }
 
 function replace(path: string, content: string): void {

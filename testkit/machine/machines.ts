@@ -21,7 +21,7 @@ export interface FixtureDescription {
   readonly notes: string;
 }
 
-/** A machine's tree in a temporary folder of its own, to be read and changed at will. */
+/** The tree of a machine in a temporary folder; a test may change it. */
 export interface Fixture extends FixtureDescription {
   readonly name: string;
   readonly root: string;
@@ -31,7 +31,7 @@ export interface Fixture extends FixtureDescription {
 
 const FIXTURES = fileURLToPath(new URL('../fixtures', import.meta.url));
 
-/** The names of all machines in testkit/fixtures; throws when there is none, so that no test passes for having looked at nothing. */
+/** The names of all machines in testkit/fixtures; throws when there is none, so that no test passes without a machine. */
 export function fixtureNames(): string[] {
   const names = readdirSync(FIXTURES)
     .filter((name) => existsSync(join(FIXTURES, name, 'fixture.json')))
@@ -49,8 +49,8 @@ export function writeTree(folder: string, files: Readonly<Record<string, string>
 }
 
 /**
- * Replaces a file by one whose reading really fails. EAGAIN: a pipe with a writer who never writes. For every other error,
- * which only a driver could give, a folder stands in: opening it succeeds and reading it fails (EISDIR).
+ * Replaces a file by one whose reading fails. EAGAIN: a pipe without data that has a writer. Every other error can only come from a
+ * driver and is replaced by a folder: opening it succeeds and reading it fails (EISDIR).
  */
 export function makeUnreadable(test: Teardown, path: string, error: string): void {
   rmSync(path, { recursive: true, force: true });
@@ -59,7 +59,7 @@ export function makeUnreadable(test: Teardown, path: string, error: string): voi
     return;
   }
   execFileSync('mkfifo', [path]);
-  // Open for both: opening a pipe for writing alone would wait for a reader.
+  // O_RDWR: opening a pipe only for writing blocks until there is a reader.
   const writer = openSync(path, constants.O_RDWR);
   test.teardown(() => closeSync(writer));
 }

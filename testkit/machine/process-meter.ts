@@ -1,18 +1,18 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** Kernel ticks a second in /proc/PID/stat; Linux has shown 100 to programs since 2.6 on every architecture Node runs on. */
+/** Kernel ticks per second in /proc/PID/stat; USER_HZ is 100 since Linux 2.6 on every architecture that Node supports. */
 const TICKS_PER_SECOND = 100;
 
 export interface Memory {
   readonly residentMegabytes: number;
-  /** Of the resident memory what belongs to the process alone: heap, stacks, and no program text. */
+  /** Private part of the resident memory: heap and stacks, no program text. */
   readonly anonymousMegabytes: number;
 }
 
 /** CPU, memory and writes of a process, read from /proc. Megabytes are 10^6 bytes. */
 export class ProcessMeter {
   readonly #folder: string;
-  /** By thread: a thread that ended keeps what it had used when last looked at. */
+  /** By thread; for a thread that has ended, the value of the last reading. */
   readonly #nanoseconds = new Map<string, number>();
 
   constructor(pid: number | 'self') {
@@ -29,14 +29,14 @@ export class ProcessMeter {
         const [onCpu] = readFileSync(`${this.#folder}/task/${thread}/schedstat`, 'utf8').split(' ');
         this.#nanoseconds.set(thread, Number(onCpu));
       } catch {
-        // It ended between the listing and the reading, or the kernel has no schedstat.
+        // The thread ended between readdir and read, or the kernel has no schedstat.
       }
     }
     const total = [...this.#nanoseconds.values()].reduce((sum, value) => sum + value, 0) / 1e9;
     return total > 0 ? total : this.#ticks(11) + this.#ticks(12);
   }
 
-  /** CPU time of children that have ended and were waited for. */
+  /** CPU time of child processes that have exited and were waited for. */
   childrenCpuSeconds(): number {
     return this.#ticks(13) + this.#ticks(14);
   }
@@ -47,12 +47,12 @@ export class ProcessMeter {
     return { residentMegabytes: megabytes('VmRSS'), anonymousMegabytes: megabytes('RssAnon') };
   }
 
-  /** What the process made the kernel write to a disk, or will. What the file system writes for itself (its journal) is not in it. */
+  /** Bytes that the process caused to be written to a disk, now or later; without the journal of the file system. */
   writtenBytes(): number {
     return Number(/^write_bytes: (\d+)/m.exec(readFileSync(`${this.#folder}/io`, 'utf8'))?.[1]);
   }
 
-  /** A field of stat in seconds, counted from the state, which is field 0: the name before it may hold anything. */
+  /** A field of stat in seconds. Fields count from the state (0), because the process name before it may contain spaces and parentheses. */
   #ticks(field: number): number {
     const stat = readFileSync(`${this.#folder}/stat`, 'utf8');
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');

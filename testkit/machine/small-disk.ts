@@ -1,6 +1,6 @@
 /**
- * A file system so small that a test fills it to the last byte. It is a tmpfs that is mounted, which needs root, or a user and mount
- * namespace of one's own: `npm test` runs in one where the kernel allows it, and `whyNotMountable` is the reason to skip a test elsewhere.
+ * A file system so small that a test can fill it completely: a tmpfs. Mounting it needs root, or a user and mount namespace: `npm test`
+ * runs in one if the kernel allows that; otherwise `whyNotMountable` gives the reason to skip a test.
  */
 import { spawnSync } from 'node:child_process';
 import { closeSync, mkdirSync, mkdtempSync, openSync, rmdirSync, rmSync, writeSync } from 'node:fs';
@@ -11,13 +11,13 @@ import { temporaryFolder } from '../folder.ts';
 
 let whyNot: string | undefined;
 
-/** Why no file system of the test's own can be mounted here; null when it can. For tap's `skip`. */
+/** The reason why no tmpfs can be mounted here; null if it can. For tap's `skip`. */
 export function whyNotMountable(): string | null {
   whyNot ??= tryToMount();
   return whyNot === '' ? null : whyNot;
 }
 
-/** Mounts one as a test does; the problem, or nothing. */
+/** Mounts one as a test does; returns the problem, or an empty string. */
 function tryToMount(): string {
   const folder = mkdtempSync(join(tmpdir(), 'edge-health-mount-'));
   try {
@@ -64,7 +64,7 @@ export class SmallDisk {
     rmSync(this.#filler);
   }
 
-  /** `bind`: what a user namespace allows as well. */
+  /** `bind`: also permitted in a user namespace. */
   makeReadOnly(): void {
     mount('mount', '-o', 'remount,bind,ro', this.folder);
   }

@@ -1,18 +1,18 @@
 /**
- * DDS domains on the loopback interface of this machine, each used by one test at a time: participants of the same domain find each
- * other, and take port numbers that depend on who else is there.
+ * DDS domains on the loopback interface of this machine, each used by one test at a time: participants of the same domain discover each
+ * other, and their port numbers depend on the other participants.
  */
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import type { Teardown } from '../folder.ts';
 
-/** Their ports (7400 + 250 × domain) end below 32768, where the kernel's choice for sockets without a port begins. */
+/** Their ports (7400 + 250 × domain) are below 32768, the start of the kernel's ephemeral port range. */
 const DOMAINS = Array.from({ length: 41 }, (_, i) => 60 + i);
 const POLL_MS = 100;
 
-/** Reserves one of these domains until the end of the test, also against other test runs; waits while all of them are in use. */
+/** Reserves a domain until the end of the test, across all test runs on the machine; waits while all are in use. */
 export async function reserveDomain(t: Teardown, domains: readonly number[] = DOMAINS): Promise<number> {
-  // Runs that start at the same time begin at different ones.
+  // Runs that start at the same time try different domains first.
   const first = process.pid % domains.length;
   for (;;) {
     for (const domain of [...domains.slice(first), ...domains.slice(0, first)]) {
@@ -25,7 +25,7 @@ export async function reserveDomain(t: Teardown, domains: readonly number[] = DO
   }
 }
 
-/** An abstract Unix socket: there is one of a name in a network namespace, and it is gone with its process. Null: it is taken. */
+/** Binds an abstract Unix socket: its name is unique in a network namespace and is released with the process. Null: in use. */
 async function lock(name: string): Promise<(() => void) | null> {
   const server = createServer();
   try {

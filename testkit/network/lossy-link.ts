@@ -1,11 +1,11 @@
-/** A link of a test network that loses, duplicates, delays or stops frames as the test sets it; a program in C does it. */
+/** A link of a test network that loses, duplicates, delays or blocks frames; implemented by testkit/dds/peers/lossy-link.c. */
 import type { ChildProcess } from 'node:child_process';
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { build } from '../dds/native.ts';
 
-/** Frames of one direction. Every one received was either forwarded (once more when duplicated), lost, paused or failed, or is held back. */
+/** Frames of one direction. Each received frame was forwarded (twice if duplicated), lost, paused or failed, or is being held. */
 export interface LinkCounters {
   readonly received: number;
   readonly forwarded: number;
@@ -14,9 +14,9 @@ export interface LinkCounters {
   readonly reordered: number;
   /** Dropped in a pause. */
   readonly paused: number;
-  /** Could not be sent on. */
+  /** Could not be sent. */
   readonly failed: number;
-  /** Came faster than they could be read. */
+  /** Arrived faster than they could be read. */
   readonly missed: number;
 }
 
@@ -30,18 +30,18 @@ export interface LinkState {
 export interface LinkFaults {
   readonly lossPercent?: number;
   readonly duplicatePercent?: number;
-  /** Share of the frames that are held back for `holdMs`, so that later ones overtake them. */
+  /** Percentage of the frames that are held for `holdMs`, so that later ones overtake them. */
   readonly reorderPercent?: number;
   readonly holdMs?: number;
 }
 
 const SETTINGS = { lossPercent: 'loss', duplicatePercent: 'duplicate', reorderPercent: 'reorder', holdMs: 'hold' } as const;
 
-/** The wire between two interfaces of a namespace; see testkit/dds/peers/lossy-link.c. It ends with its namespace. */
+/** The link between two interfaces of a namespace; it ends with its namespace. */
 export class LossyLink {
   readonly #process: ChildProcess;
-  readonly #answers: AsyncIterator<string>;
-  #turn: Promise<unknown> = Promise.resolve();
+  readonly #responses: AsyncIterator<string>;
+  #queue: Promise<unknown> = Promise.resolve();
   #errors = '';
 
   private constructor(process: ChildProcess) {
@@ -50,14 +50,14 @@ export class LossyLink {
       this.#errors += text;
     });
     process.stdin?.on('error', () => {});
-    this.#answers = createInterface({ input: process.stdout as NodeJS.ReadableStream })[Symbol.asyncIterator]();
+    this.#responses = createInterface({ input: process.stdout as NodeJS.ReadableStream })[Symbol.asyncIterator]();
   }
 
-  /** Resolves when frames pass. */
+  /** Resolves when the link forwards frames. */
   static async start(namespace: string, first: string, second: string, seed: number): Promise<LossyLink> {
     const program = join(await build('lossy-link'), 'lossy-link');
     const link = new LossyLink(spawn('ip', ['netns', 'exec', namespace, program, first, second, String(seed)]));
-    await link.#answer();
+    await link.#readResponse();
     return link;
   }
 
@@ -66,43 +66,43 @@ export class LossyLink {
       const value = faults[key as keyof LinkFaults];
       return value === undefined ? [] : [`set ${name} ${value}`];
     });
-    return this.#ask(...commands, 'stats');
+    return this.#execute(...commands, 'stats');
   }
 
-  /** Nothing passes until `resume`. */
+  /** Drops every frame until `resume`. */
   pause(): Promise<LinkState> {
-    return this.#ask('pause');
+    return this.#execute('pause');
   }
 
   resume(): Promise<LinkState> {
-    return this.#ask('resume');
+    return this.#execute('resume');
   }
 
   state(): Promise<LinkState> {
-    return this.#ask('stats');
+    return this.#execute('stats');
   }
 
-  /** The answer to the last command; questions are asked in turn. */
-  #ask(...commands: string[]): Promise<LinkState> {
-    const answered = this.#turn.then(async () => {
-      let state = await this.#answerTo(commands[0] as string);
-      for (const command of commands.slice(1)) state = await this.#answerTo(command);
+  /** Sends commands in order, after those in progress; resolves with the response to the last one. */
+  #execute(...commands: string[]): Promise<LinkState> {
+    const executed = this.#queue.then(async () => {
+      let state = await this.#send(commands[0] as string);
+      for (const command of commands.slice(1)) state = await this.#send(command);
       return state;
     });
-    this.#turn = answered.catch(() => {});
-    return answered;
+    this.#queue = executed.catch(() => {});
+    return executed;
   }
 
-  #answerTo(command: string): Promise<LinkState> {
+  #send(command: string): Promise<LinkState> {
     this.#process.stdin?.write(`${command}\n`);
-    return this.#answer();
+    return this.#readResponse();
   }
 
-  async #answer(): Promise<LinkState> {
-    const { value, done } = await this.#answers.next();
+  async #readResponse(): Promise<LinkState> {
+    const { value, done } = await this.#responses.next();
     if (done) throw new Error(`the lossy link has ended: ${this.#errors}`);
-    const answer = JSON.parse(value) as LinkState & { readonly error?: string };
-    if (answer.error) throw new Error(answer.error);
-    return answer;
+    const response = JSON.parse(value) as LinkState & { readonly error?: string };
+    if (response.error) throw new Error(response.error);
+    return response;
   }
 }

@@ -1,13 +1,13 @@
-/** Makes and removes network namespaces (root, iproute2), also those of test processes that were killed. */
+/** Creates and removes network namespaces, also those of killed test processes. Needs root and iproute2. */
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { readdirSync } from 'node:fs';
 
-/** Namespaces are called <prefix>-<pid of the test>-<random>-<what>, so that the leftovers of a killed test can be told. */
+/** Names are <prefix>-<pid of the test>-<random>-<purpose>, so that the namespaces of a killed test can be found. */
 const PREFIX = 'ehtest';
 const NAMESPACES = '/run/netns';
 
-/** Runs a program to its end; its standard output. Throws with what it said when it fails. */
+/** Runs a program to its end; returns its standard output. Throws with its output when it fails. */
 export function run(program: string, args: readonly string[]): string {
   const { status, signal, error, stdout, stderr } = spawnSync(program, args, { encoding: 'utf8', maxBuffer: 1 << 28 });
   if (error) throw error;
@@ -16,12 +16,12 @@ export function run(program: string, args: readonly string[]): string {
 }
 
 const names = new Set<string>();
-let guarded = false;
+let isRegistered = false;
 
-/** However this process ends, short of SIGKILL, its namespaces go first. What a SIGKILL left goes when the next one begins. */
-function guard(): void {
-  if (guarded) return;
-  guarded = true;
+/** Removes the namespaces when this process exits or gets a signal. The next process removes those left by a SIGKILL. */
+function removeOnExit(): void {
+  if (isRegistered) return;
+  isRegistered = true;
   removeLeftovers();
   const removeAll = (): void => {
     for (const name of names) removeNamespace(name);
@@ -35,23 +35,23 @@ function guard(): void {
   }
 }
 
-/** Makes a network namespace; its name. */
-export function addNamespace(what: string): string {
-  guard();
-  const name = `${PREFIX}-${process.pid}-${randomBytes(3).toString('hex')}-${what}`;
+/** Creates a network namespace and returns its name. */
+export function addNamespace(purpose: string): string {
+  removeOnExit();
+  const name = `${PREFIX}-${process.pid}-${randomBytes(3).toString('hex')}-${purpose}`;
   run('ip', ['netns', 'add', name]);
   names.add(name);
   return name;
 }
 
-/** Ends what still runs in the namespace and takes its name away; with the last process its interfaces go too. */
+/** Kills the processes in the namespace and deletes it; the kernel removes its interfaces after the last process. */
 export function removeNamespace(name: string): void {
   const { stdout } = spawnSync('ip', ['netns', 'pids', name], { encoding: 'utf8' });
   for (const pid of (stdout ?? '').split('\n').filter(Boolean)) {
     try {
       process.kill(Number(pid), 'SIGKILL');
     } catch {
-      // It ended by itself.
+      // The process has ended.
     }
   }
   spawnSync('ip', ['netns', 'delete', name]);

@@ -1,6 +1,6 @@
 /**
  * Test networks in network namespaces: hosts, segments (bridges) between them, and interfaces that go up and down. Needs root and
- * iproute2. Processes in them use no interface of the machine.
+ * iproute2. Processes in them have no access to the interfaces of the machine.
  */
 import { type ChildProcess, type SpawnOptions, spawn, spawnSync } from 'node:child_process';
 import { LossyLink } from './lossy-link.ts';
@@ -8,14 +8,14 @@ import { addNamespace, removeNamespace, run } from './namespaces.ts';
 
 let unavailable: string | false | undefined;
 
-/** Why no networks of their own can be made here; false when they can. Made for tap's `skip`. */
+/** The reason why no test networks can be created here; false if they can. For tap's `skip`. */
 export function networkUnavailable(): string | false {
   unavailable ??= probe();
   return unavailable;
 }
 
 function probe(): string | false {
-  if (process.getuid?.() !== 0) return 'needs root, to make network namespaces';
+  if (process.getuid?.() !== 0) return 'needs root to create network namespaces';
   if (spawnSync('ip', ['-V']).error) return 'needs the Debian package iproute2';
   try {
     const network = new Network();
@@ -26,22 +26,22 @@ function probe(): string | false {
     }
     return false;
   } catch (error) {
-    return `needs a kernel that makes network namespaces, veth and bridges here: ${(error as Error).message.trim()}`;
+    return `needs a kernel with network namespaces, veth and bridges: ${(error as Error).message.trim()}`;
   }
 }
 
-/** A network of its own, seen by nobody else: hosts, and the segments (bridges) that join them. Needs root. */
+/** An isolated network: hosts, and the segments (bridges) that connect them. Needs root. */
 export class Network {
   readonly #namespaces: string[] = [];
   #switchName: string | null = null;
   #segments = 0;
 
-  /** A host with nothing but its loopback interface, which carries multicast until the host is attached to a segment. */
+  /** A host with only a loopback interface, which carries multicast until the host is attached to a segment. */
   host(): Host {
     return new Host(this.#namespace(`host${this.#namespaces.length}`));
   }
 
-  /** A bridge with the subnet 10.77.<number>.0/24, numbers from 1. `multicast`: whether it passes any. */
+  /** A bridge with the subnet 10.77.<number>.0/24, numbers from 1. `multicast`: whether it forwards multicast. */
   segment({ multicast = true } = {}): Segment {
     this.#switchName ??= this.#namespace('switch');
     this.#segments += 1;
@@ -54,17 +54,17 @@ export class Network {
     return name;
   }
 
-  /** Ends every process in it and removes it. May be called again; a process that ends does it for what is left. */
+  /** Kills every process in the network and removes it; idempotent. Networks that remain are removed when this process exits. */
   dispose(): void {
     for (const name of this.#namespaces.splice(0)) removeNamespace(name);
   }
 }
 
-/** A machine: a network namespace. Its files and processes are those of the real machine. */
+/** A host: a network namespace. It shares files and processes with the real machine. */
 export class Host {
   readonly name: string;
   readonly #interfaces: Interface[] = [];
-  #made = 0;
+  #interfaceCount = 0;
 
   constructor(name: string) {
     this.name = name;
@@ -72,18 +72,18 @@ export class Host {
     this.route();
   }
 
-  /** Those of the attached interfaces that are up; 127.0.0.1 when none is attached. */
+  /** Addresses of the attached interfaces that are up; 127.0.0.1 if none is attached. */
   get addresses(): readonly string[] {
     if (this.#interfaces.length === 0) return ['127.0.0.1'];
     return this.#interfaces.filter(({ isUp }) => isUp).map(({ address }) => address);
   }
 
-  /** The arguments of `spawn` that run a program in this host, in the process that is spawned. */
+  /** The arguments of `spawn` that run a program in this host, without an intermediate process. */
   command(program: string, args: readonly string[] = []): [program: string, args: string[]] {
     return ['ip', ['netns', 'exec', this.name, program, ...args]];
   }
 
-  /** Runs a program to its end; its standard output. Throws with what it said when it fails. */
+  /** Runs a program to its end; returns its standard output. Throws with its output when it fails. */
   exec(program: string, ...args: string[]): string {
     return run(...this.command(program, args));
   }
@@ -97,16 +97,16 @@ export class Host {
     return run('ip', ['-n', this.name, ...args]);
   }
 
-  /** A name for the next interface: eth0, eth1, and so on, never used twice. */
+  /** A name for the next interface: eth0, eth1, and so on, never reused. */
   nextInterface(): string {
-    return `eth${this.#made++}`;
+    return `eth${this.#interfaceCount++}`;
   }
 
   /** For Segment.attach and Interface.remove. */
   attached(added: Interface | null, removed: Interface | null = null): void {
     if (removed) this.#interfaces.splice(this.#interfaces.indexOf(removed), 1);
     if (added) this.#interfaces.push(added);
-    // As on any machine with a network, loopback has no part in multicast then.
+    // As on any machine with a network, loopback does not carry multicast then.
     this.ip('link', 'set', 'lo', 'multicast', this.#interfaces.length > 0 ? 'off' : 'on');
     this.route();
   }
@@ -119,7 +119,7 @@ export class Host {
 }
 
 export interface AttachOptions {
-  /** The last number of the address; the next free one by default. */
+  /** The last octet of the address; the next free one by default. */
   readonly number?: number;
 }
 
@@ -136,9 +136,9 @@ export class Segment {
     this.#number = number;
     this.#multicast = multicast;
     this.#bridge = `br${number}`;
-    // The bridge and the lossy links hand frames on; the namespace itself shall say nothing.
+    // The bridge and the lossy links forward frames; the namespace itself must not send any.
     run('ip', ['netns', 'exec', switchName, 'sh', '-c', 'echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6 || true']);
-    // Without snooping multicast goes to everybody, from the first frame on.
+    // Without snooping, multicast is flooded to all ports from the first frame on.
     this.#ip('link', 'add', this.#bridge, 'type', 'bridge', 'mcast_snooping', '0');
     this.#ip('link', 'set', this.#bridge, 'up');
   }
@@ -151,13 +151,13 @@ export class Segment {
     return `10.77.${this.#number}.${number}`;
   }
 
-  /** Gives the host an interface in this segment, up and with an address. */
+  /** Adds an interface of the host to this segment, up and with an address. */
   attach(host: Host, options: AttachOptions = {}): Interface {
     const port = this.#port();
     return this.#connect(host, port, options, port);
   }
 
-  /** The same, over a bad wire. It is a good one until told otherwise. The seed settles each frame's fate. */
+  /** The same over a lossy link, which forwards everything until faults are set. The seed determines which frames are affected. */
   async attachLossy(
     host: Host,
     options: AttachOptions & { readonly seed?: number } = {},
@@ -187,7 +187,7 @@ export class Segment {
   }
 }
 
-/** A host's place in a segment. */
+/** An interface of a host in a segment. */
 export class Interface {
   readonly name: string;
   readonly #host: Host;
@@ -211,7 +211,7 @@ export class Interface {
     return this.#up;
   }
 
-  /** As a new lease would: the old address is gone, then the new one is there. */
+  /** Replaces the address, as a new DHCP lease does: the old one is removed first. */
   setAddress(address: string): void {
     this.#host.ip('address', 'del', `${this.#address}/24`, 'dev', this.name);
     this.#address = address;
@@ -219,7 +219,7 @@ export class Interface {
     this.#host.route();
   }
 
-  /** As pulling the plug and switching the interface off does; its address stays, its routes go. */
+  /** Sets the interface down: its address stays, its routes are removed. */
   down(): void {
     this.#host.ip('link', 'set', this.name, 'down');
     this.#up = false;
@@ -232,7 +232,7 @@ export class Interface {
     this.#host.route();
   }
 
-  /** The interface vanishes, as one on USB does. */
+  /** Removes the interface, like unplugging a USB adapter. */
   remove(): void {
     this.#host.ip('link', 'del', this.name);
     this.#host.attached(null, this);

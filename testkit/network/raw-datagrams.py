@@ -1,4 +1,4 @@
-"""Raw IPv4 for tests: `send` writes UDP datagrams with any source address, `count` counts those that arrive. Needs root."""
+"""Raw IPv4 for tests: `send` writes UDP datagrams with any source address, `count` counts received ones. Needs root."""
 import json
 import socket
 import struct
@@ -10,12 +10,12 @@ UDP = 17
 
 
 def send():
-    """Each line of standard input is a datagram: source address, target address, port, hexadecimal octets."""
+    """Reads one datagram per line of standard input: source address, target address, port, hexadecimal octets."""
     raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
     for line in sys.stdin:
         source, target, port, octets = line.split()
         payload = bytes.fromhex(octets)
-        # Without a UDP checksum, which IPv4 allows; the kernel fills in length and checksum of the IP header.
+        # UDP checksum 0 means none (RFC 768); the kernel fills in length and checksum of the IP header.
         header = struct.pack('!HHHH', 7411, int(port), 8 + len(payload), 0)
         ip = struct.pack('!BBHHHBBH4s4s', 0x45, 0, 0, 0, 0, 64, UDP, 0, socket.inet_aton(source), socket.inet_aton(target))
         raw.sendto(ip + header + payload, (target, 0))
@@ -23,7 +23,7 @@ def send():
 
 
 def count(origin):
-    """Every line of standard input is answered by a line of JSON: datagrams and octets of UDP from `origin`, by the address they went to."""
+    """For each line of standard input, prints a line of JSON: UDP datagrams and octets from `origin`, by target address."""
     found = {}
     packets = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(ETH_P_IP))
 

@@ -1,4 +1,4 @@
-/** Starts the real service in a host of a test network, and asks its REST interface from there. */
+/** Starts the real service in a host of a test network and sends REST requests from there. */
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
@@ -34,7 +34,7 @@ export class HostService {
     this.#log = log;
   }
 
-  /** `folder` holds its configuration and data: the same one again continues where it left off. */
+  /** `folder` has its configuration and data; a second start with the same folder continues with the data. */
   static async start(host: Host, folder: string, options: HostServiceOptions = {}): Promise<HostService> {
     const file = join(folder, 'config.yaml');
     const { rest, storage, ...config } = options.config ?? {};
@@ -63,11 +63,11 @@ export class HostService {
       ended,
       () => log,
     );
-    const early = ended.then(() => {
+    const endedEarly = ended.then(() => {
       throw new Error(`the service ended:\n${log}`);
     });
-    early.catch(() => undefined);
-    await Promise.race([service.until(() => log.includes('dashboard:'), 120), early]);
+    endedEarly.catch(() => undefined);
+    await Promise.race([service.until(() => log.includes('dashboard:'), 120), endedEarly]);
     return service;
   }
 
@@ -80,13 +80,13 @@ export class HostService {
   }
 
   async text(path: string): Promise<string> {
-    // From within the host: its loopback is its own.
+    // The request must come from within the host, because its loopback interface is separate.
     const code = `fetch('http://127.0.0.1:${PORT}${path}').then(async (r) => process.stdout.write(await r.text()))`;
     const { stdout } = await execute(...this.#host.command(process.execPath, ['-e', code]), { maxBuffer: 64 * 1024 * 1024 });
     return stdout as string;
   }
 
-  /** Asks until the answer satisfies; throws with the last answer and the log otherwise. */
+  /** Polls until the response satisfies; throws with the last response and the log after the timeout. */
   async untilGet<T>(path: string, satisfied: (body: T) => boolean, seconds = 120): Promise<T> {
     let last: T | undefined;
     await this.until(async () => {
@@ -101,7 +101,7 @@ export class HostService {
   async until(satisfied: () => boolean | Promise<boolean>, seconds: number): Promise<void> {
     const deadline = Date.now() + seconds * 1000;
     while (!(await satisfied())) {
-      if (Date.now() > deadline) throw new Error(`not within ${seconds} s`);
+      if (Date.now() > deadline) throw new Error(`timeout after ${seconds} s`);
       await new Promise((later) => setTimeout(later, 100));
     }
   }

@@ -1,11 +1,11 @@
-/** Starts programs in the network that the test itself is in; what they are told to use of it is up to the test. */
+/** Starts programs in the network of the test itself; their arguments decide which interfaces they use. */
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
 
 export const THIS_MACHINE = {
   spawn: (program: string, args: readonly string[] = [], options: SpawnOptions = {}): ChildProcess => spawn(program, args, options),
 };
 
-/** Environment variables of ROS 2 in the shell that runs the tests must not decide where on the graph a program is. */
+/** Prevents the ROS 2 environment variables of the calling shell from changing the graph of a program. */
 export const NO_ROS = {
   ROS_DISTRO: '',
   AMENT_PREFIX_PATH: '',

@@ -1,9 +1,9 @@
-/** What copies of backups have to do, whatever kind of target they go to. Used by test/ops and test/system/ops. */
+/** Checks of backup copies for every kind of target. Used by test/ops and test/system/ops. */
 import { rmSync } from 'node:fs';
 import type { Test } from 'tap';
 import { BackupSite } from './backup-site.ts';
 
-/** What every kind of target has to do; `there` lists the names it has, `damage` cuts one of them short. */
+/** Checks copying and pruning; `there` lists the names at the target, `damage` truncates one of them. */
 export async function copiesAsExpected(t: Test, site: BackupSite, there: () => string[], damage: (name: string) => void): Promise<void> {
   const days = ['2026-03-01', '2026-03-02', '2026-03-03', '2026-03-04', '2026-03-05'];
   const at = (day: number): void => {
@@ -20,12 +20,12 @@ export async function copiesAsExpected(t: Test, site: BackupSite, there: () => s
   damage(site.names[0] as string);
   at(2);
   const third = await site.backup();
-  t.same(third.document.copies[0]?.copied.length, 2, 'one that is not whole is copied again');
+  t.same(third.document.copies[0]?.copied.length, 2, 'an incomplete copy is copied again');
   at(3);
   const fourth = await site.backup();
-  t.same(fourth.document.copies[0]?.pruned, [first.document.backup?.file], 'as many are kept there');
+  t.same(fourth.document.copies[0]?.pruned, [first.document.backup?.file], 'the target keeps the same number');
   t.same(there(), site.names);
-  // A new disk in this machine: the copies at the targets are not removed at once.
+  // After the loss of the local backups, the copies at the target are not removed at once.
   rmSync(site.backups, { recursive: true });
   at(4);
   const fifth = await site.backup();

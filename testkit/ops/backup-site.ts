@@ -11,7 +11,7 @@ import { type Teardown, temporaryFolder } from '../folder.ts';
 import { ROOT } from '../service/service.ts';
 import { fillDataFolder } from '../weeks/week-store.ts';
 
-/** Of the result of backup_logs, what tests look at. */
+/** The members of the result of backup_logs that tests check. */
 export interface BackupDocument {
   readonly status: string;
   readonly backup: {
@@ -35,7 +35,7 @@ export interface BackupDocument {
 const NO_SERVICE = 'http://127.0.0.1:1';
 
 /**
- * A data folder with its configuration, and backup_logs and restore_backup, which run on them in this process. Used by test/ops and
+ * A data folder with its configuration, on which backup_logs and restore_backup run in this process. Used by test/ops and
  * test/system/ops.
  */
 export class BackupSite {
@@ -59,13 +59,13 @@ export class BackupSite {
     this.configure(config);
   }
 
-  /** `ops.backup` over a reserve that no test's disk has to have. */
+  /** Writes the configuration, by default without a disk reserve, which the disk of a test may not have. */
   configure(backup: Readonly<Record<string, unknown>>, more: Readonly<Record<string, unknown>> = {}): void {
     const ops = { backup: { reserve_megabytes: 0, journal_hours: 0, ...backup }, ...(more['ops'] as object | undefined) };
     writeFileSync(this.configFile, stringify({ storage: { path: this.dataFolder }, ...more, ops }));
   }
 
-  /** A database with a sample a second of so much time up to now. */
+  /** Fills the database with one sample per second for the last `seconds`. */
   fill(seconds: number): number {
     return fillDataFolder(this.dataFolder, Date.now() - seconds * 1000).samples;
   }
@@ -114,7 +114,7 @@ export class BackupSite {
     return join(this.backups, this.names.at(-1) as string);
   }
 
-  /** Starts `edge-health ops ...`, as built, as a process of its own. */
+  /** Starts the built `edge-health ops ...` as a separate process. */
   start(program: string, ...given: readonly string[]): ReturnType<typeof spawn> {
     const parameters = ['ops', program, '--config', this.configFile, '--url', this.url, ...given];
     return spawn(join(ROOT, 'bin/edge-health'), parameters, { stdio: ['ignore', 'pipe', 'pipe'], env: this.environment });

@@ -1,4 +1,4 @@
-/** The rules, queries and dashboards that are shipped for a fleet (ops/fleet). Used by test/fleet and test/system/fleet. */
+/** The shipped Prometheus rules and Grafana dashboards for a fleet (ops/fleet). Used by test/fleet and test/system/fleet. */
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
@@ -19,7 +19,7 @@ export function yaml<T>(path: string): T {
   return parse(readFileSync(join(FLEET, path), 'utf8'), { merge: true }) as T;
 }
 
-/** Every rule of prometheus/rules; throws when there is none, so that no test passes for having looked at nothing. */
+/** Every rule of prometheus/rules; throws when there is none, so that no test passes without a rule. */
 export function rules(): Rule[] {
   const files = globSync('prometheus/rules/*.yml', { cwd: FLEET });
   const found = files.flatMap((file) => yaml<{ groups: { rules: Rule[] }[] }>(file).groups.flatMap((group) => group.rules));
@@ -78,7 +78,7 @@ export interface Query {
   readonly expr: string;
 }
 
-/** Every query of the dashboards, as they are written. */
+/** Every query of the dashboards, with its variables. */
 export function queries(): Query[] {
   return dashboards().flatMap(({ title, panels, annotations }) => [
     ...panels.flatMap((panel) => (panel.targets ?? []).map(({ expr, refId }) => ({ where: `${title}: ${panel.title} ${refId}`, expr }))),
@@ -86,7 +86,7 @@ export function queries(): Query[] {
   ]);
 }
 
-/** A query as Grafana sends it for one appliance and everything else. */
+/** A query with its variables replaced as by Grafana, for one appliance and every site and room. */
 export function filledIn(expr: string, instance: string): string {
   return expr
     .replaceAll('$__rate_interval', '1m')
@@ -94,7 +94,7 @@ export function filledIn(expr: string, instance: string): string {
     .replaceAll(/\$(site|room)/g, '.*');
 }
 
-/** The families that an expression names, Prometheus' own and the recorded series among them. */
+/** The metric families in an expression, including Prometheus' own metrics and recorded series. */
 export function familiesOf(expr: string): string[] {
   return [...expr.replaceAll(/"[^"]*"/g, '""').matchAll(/\b(?:(?:[a-z_]+:)?edge_health_|prometheus_)[a-z0-9_]+(?::[a-z0-9_]+)?\b/g)].map(
     ([name]) => name,

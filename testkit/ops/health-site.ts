@@ -1,4 +1,4 @@
-/** health_check on a data folder and programs of the test's own, in this process. Used by test/ops and test/system/ops. */
+/** Runs health_check in this process on a data folder and programs of the test. Used by test/ops and test/system/ops. */
 import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
@@ -25,34 +25,34 @@ export interface HealthDocument {
 
 export interface HealthRun extends JobResult {
   readonly document: HealthDocument;
-  /** By the name of what was checked. */
+  /** Result by name of the check. */
   readonly of: (name: string) => CheckResult | undefined;
 }
 
 export interface Site {
   readonly folder: string;
   readonly dataFolder: string;
-  /** Address of the service, or where none is. */
+  /** Address of the service, or an address without a service. */
   readonly url: string;
-  /** The only folder in PATH: the programs that the check finds. */
+  /** The only folder in PATH, with the programs that the check finds. */
   readonly programs: string;
 }
 
-/** A site in a folder of the test, with a folder for programs that stand for those of a machine. */
+/** A site in a folder of the test, with a folder for replacements of system programs. */
 export function siteAt(t: Teardown, url: string, folder = temporaryFolder(t), dataFolder = join(folder, 'data')): Site {
   const programs = join(folder, 'programs');
   mkdirSync(programs, { recursive: true });
   return { folder, dataFolder, url, programs };
 }
 
-/** Makes a shell script that stands for a program of the machine. */
+/** Creates a shell script that replaces a system program. */
 export function provide({ programs }: Site, name: string, script: string): void {
   const file = join(programs, name);
   writeFileSync(file, `#!/bin/sh\nPATH=/usr/local/bin:/usr/bin:/bin\n${script}\n`);
   chmodSync(file, 0o755);
 }
 
-/** A program that prints what it printed on a real machine (testkit/fixtures/health-check). */
+/** Creates a program that prints output recorded on a real machine (testkit/fixtures/health-check). */
 export function provideRecorded(site: Site, name: string, recording: string): void {
   provide(site, name, `exec cat '${ROOT}/testkit/fixtures/health-check/${recording}'`);
 }
@@ -72,12 +72,12 @@ export function logOf(site: Site): string {
 
 let files = 0;
 
-/** The configuration of the site over `ops.check`; the file's path. */
+/** Writes the configuration of the site with these values of `ops.check`; returns its path. */
 export function configure(site: Site, check: object = {}, more: object = {}): string {
   files += 1;
   const file = join(site.folder, `ops-${files}.yaml`);
   const address = new URL(site.url);
-  // Whether this machine has two gigabytes to spare is not what is tested.
+  // The result must not depend on the free disk space of this machine.
   const ops = { check: { min_free_megabytes: 0, ...check }, ...more };
   writeFileSync(file, stringify({ rest: { host: '127.0.0.1', port: Number(address.port) }, storage: { path: site.dataFolder }, ops }));
   return file;

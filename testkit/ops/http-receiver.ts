@@ -1,4 +1,4 @@
-/** A receiver of webhooks, by HTTP or HTTPS, that keeps what it is sent. Used by test/ops and test/system/ops. */
+/** A receiver of webhooks over HTTP or HTTPS that records requests. Used by test/ops and test/system/ops. */
 import { readFileSync } from 'node:fs';
 import * as http from 'node:http';
 import * as https from 'node:https';
@@ -12,7 +12,7 @@ export interface Received {
   readonly ms: number;
 }
 
-/** What to do with a request; `count` is how many came before. */
+/** Handles a request; `count` is the number of earlier requests. */
 export type Behaviour = (response: http.ServerResponse, request: Received, count: number) => void;
 
 export const accept: Behaviour = (response) => response.writeHead(204).end();
@@ -26,7 +26,7 @@ export interface Certificate {
 
 const TLS = join(import.meta.dirname, '../fixtures/tls');
 
-/** A certificate for 127.0.0.1 and localhost that is signed by itself, valid for a century (testkit/fixtures/tls). */
+/** A self-signed certificate for 127.0.0.1 and localhost, valid for a century (testkit/fixtures/tls). */
 export const SELF_SIGNED: Certificate = {
   file: join(TLS, 'certificate.pem'),
   keyFile: join(TLS, 'key.pem'),
@@ -34,7 +34,7 @@ export const SELF_SIGNED: Certificate = {
   key: readFileSync(join(TLS, 'key.pem')),
 };
 
-/** A real HTTP server that keeps what it is sent. */
+/** A real HTTP server that records requests. */
 export class Receiver {
   readonly received: Received[] = [];
   behaviour: Behaviour = accept;
@@ -42,7 +42,7 @@ export class Receiver {
   readonly #scheme: string;
 
   private constructor(certificate: Certificate | null) {
-    const listener: http.RequestListener = (request, response) => this.#take(request, response);
+    const listener: http.RequestListener = (request, response) => this.#record(request, response);
     this.#server = certificate ? https.createServer(certificate, listener) : http.createServer(listener);
     this.#scheme = certificate ? 'https' : 'http';
   }
@@ -67,7 +67,7 @@ export class Receiver {
     this.#server.closeAllConnections();
   }
 
-  #take(request: http.IncomingMessage, response: http.ServerResponse): void {
+  #record(request: http.IncomingMessage, response: http.ServerResponse): void {
     let body = '';
     request.setEncoding('utf8').on('data', (text: string) => {
       body += text;

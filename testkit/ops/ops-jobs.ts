@@ -1,4 +1,4 @@
-/** The state of a scheduler and two jobs, as `edge-health ops run` leaves it for the service: one that failed, one that never ran. */
+/** State file of a scheduler as `edge-health ops run` writes it for the service, with a failed job and one that never ran. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -21,7 +21,7 @@ export const JOBS = [
   { ...never, name: 'generate_7day_report' },
 ];
 
-/** Writes it into the data folder of the service in `folder`. */
+/** Writes the state file to the data folder of the service in `folder`. */
 export function writeJobs(folder: string, state = 'running'): void {
   const live = join(folder, 'data/ops/live');
   mkdirSync(live, { recursive: true });

@@ -1,6 +1,6 @@
 /**
- * An address that stays the same while the service behind it is killed and started again on another free port. A port that was free a
- * moment ago may be taken by another process; this one is held all the time.
+ * A proxy with a fixed address for a service that is killed and restarted on another free port. A restart on the same port could fail,
+ * because another process may have bound it in between.
  */
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
@@ -30,7 +30,7 @@ export class SteadyAddress {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** Connections go to this service from now on. */
+  /** Forwards new connections to this service. */
   leadTo(url: string): void {
     this.#target = Number(new URL(url).port);
   }

@@ -1,9 +1,9 @@
-/** A built checkout in a folder of its own, in which nothing was compiled: what the service is there, it is without native addons. */
+/** A copy of the built checkout without compiled dependencies: the service runs without native addons in it. */
 import { cpSync, mkdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from './service.ts';
 
-/** Returns its path, which has a space in it. */
+/** Returns the path of the copy, which contains a space. */
 export function copyCheckout(folder: string): string {
   const root = join(folder, 'a checkout');
   mkdirSync(join(root, 'node_modules'), { recursive: true });

@@ -1,31 +1,31 @@
 import type { ChildProcess } from 'node:child_process';
 
-/** An event of a program as it tells it: one JSON object a line on its standard output. `Events`: what each kind holds. */
-export type ToldEvent<Events extends object, Kind extends keyof Events = keyof Events> = {
+/** An event that a program prints: one line of JSON on its standard output. `Events`: the members of each kind. */
+export type EventRecord<Events extends object, Kind extends keyof Events = keyof Events> = {
   [K in Kind]: { readonly event: K; readonly wall_ms: number } & Events[K];
 }[Kind];
 
-/** What ended a process: the exit code, or the signal's name. */
+/** How a process ended: exit code or name of the signal. */
 export type ProcessEnd = number | string;
 
-/** A process that tells events as lines of JSON on its standard output. */
+/** A process that prints events as lines of JSON on its standard output. */
 export class EventProcess<Events extends object> {
-  /** All that were told, in their order. */
-  readonly events: ToldEvent<Events>[] = [];
+  /** All events, in order. */
+  readonly events: EventRecord<Events>[] = [];
   readonly ended: Promise<ProcessEnd>;
   protected readonly process: ChildProcess;
-  /** What it is called in errors. */
+  /** Name of the process in error messages. */
   readonly #title: string;
-  readonly #patienceSeconds: number;
+  readonly #timeoutSeconds: number;
   readonly #watchers = new Set<() => void>();
   #end: ProcessEnd | null = null;
   #stderr = '';
 
-  /** `process` has pipes for what it says; `patienceSeconds`: how long events are waited for where nothing else is asked. */
-  protected constructor(process: ChildProcess, title: string, patienceSeconds: number) {
+  /** `process` has pipes for its output; `timeoutSeconds`: default timeout of the wait methods. */
+  protected constructor(process: ChildProcess, title: string, timeoutSeconds: number) {
     this.process = process;
     this.#title = title;
-    this.#patienceSeconds = patienceSeconds;
+    this.#timeoutSeconds = timeoutSeconds;
     process.stderr?.setEncoding('utf8').on('data', (text: string) => {
       this.#stderr += text;
     });
@@ -33,7 +33,7 @@ export class EventProcess<Events extends object> {
     process.stdout?.setEncoding('utf8').on('data', (text: string) => {
       const lines = (rest + text).split('\n');
       rest = lines.pop() ?? '';
-      for (const line of lines) this.events.push(JSON.parse(line) as ToldEvent<Events>);
+      for (const line of lines) this.events.push(JSON.parse(line) as EventRecord<Events>);
       this.#notify();
     });
     this.ended = new Promise((resolve) => {
@@ -57,58 +57,58 @@ export class EventProcess<Events extends object> {
     return this.#end !== null;
   }
 
-  /** The events of a kind so far. */
-  all<Kind extends keyof Events>(kind: Kind): ToldEvent<Events, Kind>[] {
-    return this.events.filter(({ event }) => event === kind) as unknown as ToldEvent<Events, Kind>[];
+  /** All received events of a kind. */
+  all<Kind extends keyof Events>(kind: Kind): EventRecord<Events, Kind>[] {
+    return this.events.filter(({ event }) => event === kind) as unknown as EventRecord<Events, Kind>[];
   }
 
-  /** The first event of the kind that satisfies, of those that were and those to come; throws when there is none in time. */
+  /** Resolves with the first event of the kind that satisfies, earlier events included; throws after the timeout. */
   async waitFor<Kind extends keyof Events>(
     kind: Kind,
-    satisfied: (event: ToldEvent<Events, Kind>) => boolean = () => true,
-    seconds = this.#patienceSeconds,
-  ): Promise<ToldEvent<Events, Kind>> {
+    satisfied: (event: EventRecord<Events, Kind>) => boolean = () => true,
+    seconds = this.#timeoutSeconds,
+  ): Promise<EventRecord<Events, Kind>> {
     const [found] = await this.waitForCount(kind, 1, satisfied, seconds);
-    return found as ToldEvent<Events, Kind>;
+    return found as EventRecord<Events, Kind>;
   }
 
   /** The same for the first `count` such events. */
   async waitForCount<Kind extends keyof Events>(
     kind: Kind,
     count: number,
-    satisfied: (event: ToldEvent<Events, Kind>) => boolean = () => true,
-    seconds = this.#patienceSeconds,
-  ): Promise<ToldEvent<Events, Kind>[]> {
+    satisfied: (event: EventRecord<Events, Kind>) => boolean = () => true,
+    seconds = this.#timeoutSeconds,
+  ): Promise<EventRecord<Events, Kind>[]> {
     const deadline = Date.now() + seconds * 1000;
-    const found: ToldEvent<Events, Kind>[] = [];
+    const found: EventRecord<Events, Kind>[] = [];
     for (let seen = 0; ; ) {
       for (; seen < this.events.length && found.length < count; seen += 1) {
-        const event = this.events[seen] as unknown as ToldEvent<Events, Kind>;
+        const event = this.events[seen] as unknown as EventRecord<Events, Kind>;
         if (event.event === kind && satisfied(event)) found.push(event);
       }
       if (found.length >= count) return found;
       const left = deadline - Date.now();
       if (left <= 0 || this.#end !== null) {
         const why = this.#end === null ? `in ${seconds} s` : `before it ended (${this.#end})`;
-        throw new Error(`${found.length} of ${count} "${String(kind)}" events that satisfy ${why}\n${this.account()}`);
+        throw new Error(`${found.length} of ${count} "${String(kind)}" events that satisfy ${why}\n${this.describe()}`);
       }
-      await this.#change(left);
+      await this.#waitForChange(left);
     }
   }
 
-  /** Sends a signal, and waits for nothing: SIGSTOP and SIGCONT freeze and thaw it. */
+  /** Sends a signal without waiting for its effect. */
   signal(signal: NodeJS.Signals): void {
     this.process.kill(signal);
   }
 
-  /** What it told last, for an error. */
-  protected account(): string {
+  /** The last events and standard error, for error messages. */
+  protected describe(): string {
     const last = this.events.slice(-10).map((event) => JSON.stringify(event).slice(0, 300));
     return [this.#title, ...last, this.#stderr.slice(-2000)].join('\n');
   }
 
-  /** Resolves when something was told, when it ended, or after that time. */
-  #change(ms: number): Promise<void> {
+  /** Resolves at the next event, at the end of the process, or after `ms`. */
+  #waitForChange(ms: number): Promise<void> {
     return new Promise((resolve) => {
       const done = (): void => {
         clearTimeout(timer);

@@ -1,4 +1,4 @@
-/** A client of /events that keeps what it receives. A test waits for a count or for an alert, not for a length of time. */
+/** A client of /events that records all events. A test waits for a count or for an alert, not for a length of time. */
 import { get, type IncomingMessage } from 'node:http';
 import { eventParser } from '../../src/client/event-stream.ts';
 import type { Alert } from '../../src/core/alerts/alert.ts';
@@ -20,7 +20,7 @@ export class EventReader {
     const parse = eventParser(({ data, event, id }) => this.received.push({ id: id ?? '', event, data }));
     response.setEncoding('utf8').on('data', parse);
     response.on('error', () => {
-      // The service was killed: what was received counts.
+      // The service was killed: the received events stay valid.
     });
   }
 
@@ -42,13 +42,13 @@ export class EventReader {
     return this.received.filter(({ event }) => event === 'alert').map(({ data }) => JSON.parse(data) as Alert);
   }
 
-  /** Resolves with everything received once there are so many events. */
+  /** Resolves with all received events once there are at least `count`. */
   async untilCount(count: number): Promise<readonly ReceivedEvent[]> {
     await until(`${count} events were received`, () => this.received.length >= count, { describe: () => this.#summary() });
     return this.received;
   }
 
-  /** Resolves with the first alert that satisfies. */
+  /** Resolves with the first matching alert. */
   untilAlert(satisfied: (alert: Alert) => boolean): Promise<Alert> {
     return until(`an alert satisfies ${satisfied}`, () => this.alerts().find(satisfied), { describe: () => this.#summary() });
   }

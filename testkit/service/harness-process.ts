@@ -1,7 +1,7 @@
 /**
- * The harness as a user starts it: `edge-health harness` in processes of their own, on a run folder that is removed with the test. The
- * service that a run starts listens on a free port of the loopback and is not on the ROS 2 graph, so that nothing but a built checkout
- * is needed and other suites may run at the same time.
+ * The harness as a user starts it: `edge-health harness` in separate processes, on a run folder that is removed with the test. The
+ * service that a run starts listens on a free port of the loopback interface and is not on the ROS 2 graph: it needs only a built
+ * checkout, and other suites may run at the same time.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -17,7 +17,7 @@ import type { Host } from '../network/network.ts';
 import { until } from '../wait.ts';
 import { ROOT } from './service.ts';
 
-/** The machine runs other tests as well: their load raises no alert. */
+/** Prevents alerts from the load of other tests on the machine. */
 const CONFIG = { alerts: { raise_after_seconds: 3600 }, ops: { backup_logs: 'off' } };
 const LOOPBACK = { rest: { host: '127.0.0.1', port: 0 }, ros: { transport: 'off' } };
 
@@ -48,7 +48,7 @@ export class RunFolder {
     return this.#spawn(['run', '--out', this.path, '--config', this.config, ...args]);
   }
 
-  /** Any command of the harness, to its end. */
+  /** Runs any command of the harness to its end. */
   command(...args: string[]): Promise<Ended> {
     return this.#spawn(args).ended();
   }
@@ -59,14 +59,14 @@ export class RunFolder {
     return new HarnessProcess(spawn(command, all, { stdio: ['ignore', 'pipe', 'pipe'] }));
   }
 
-  /** Process id in a file of the folder. */
+  /** Process id from a PID file in the run folder. */
   pid(file: string): number {
     return Number(readFileSync(join(this.path, file), 'utf8').split(' ')[0]);
   }
 
-  /** The service's process id, once it is another than `former`. */
+  /** Process id of the service, once it differs from `former`. */
   servicePid(former = 0): Promise<number> {
-    return until('another process of the service', () => {
+    return until('a new process of the service', () => {
       const pid = this.pid('supervisor/service.pid');
       return pid !== former && pid > 0 && isRunning(pid) && pid;
     });
@@ -77,11 +77,11 @@ export class RunFolder {
     return [this.pid('supervisor/supervisor.pid'), await this.servicePid(), this.pid('supervisor/ops.pid')];
   }
 
-  /** Waits until the service that the run started answers over REST; on the loopback. */
+  /** Waits until the service that the run started responds over REST on the loopback interface. */
   async answers(): Promise<void> {
     const { rest } = JSON.parse(readFileSync(join(this.path, 'service.yaml'), 'utf8')) as { rest: { port: number } };
     const ask = async (): Promise<boolean> => (await fetch(`http://127.0.0.1:${rest.port}/health`).catch(() => null))?.ok ?? false;
-    await until('the service answers', ask);
+    await until('the service responds', ask);
   }
 
   entries(): SealedEntry[] {
@@ -131,7 +131,7 @@ export class HarnessProcess {
   async printed(text: string | RegExp): Promise<void> {
     const ask = (): boolean => {
       if (this.#output.search(text) >= 0) return true;
-      if (this.#child.exitCode !== null) throw new Error(`it ended with ${this.#child.exitCode}:\n${this.#output}`);
+      if (this.#child.exitCode !== null) throw new Error(`the harness exited with ${this.#child.exitCode}:\n${this.#output}`);
       return false;
     };
     await until(`output ${text}`, ask, { describe: () => this.#output });

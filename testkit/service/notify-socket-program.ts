@@ -1,10 +1,10 @@
 /**
- * Receives datagrams of a Unix socket and prints each, with the process that sent it, as a line of JSON; `{}` once it is bound. Argument:
- * the path of the socket, with `@` for the zero of an abstract one. Needs --experimental-ffi; the parent kills it.
+ * Receives datagrams of a Unix socket and prints each as a line of JSON with the PID of its sender; prints `{}` once the socket is
+ * bound. Argument: the path of the socket, with `@` for the NUL of an abstract one. Needs --experimental-ffi; the parent kills it.
  */
 import { openLibc } from '../../src/system/libc.ts';
 
-/** Of node:ffi, beside what openLibc takes from it. */
+/** The part of node:ffi that openLibc does not use. */
 interface Pointers {
   getRawPointer(buffer: Buffer): bigint;
 }
@@ -55,7 +55,7 @@ for (;;) {
   message.writeBigUInt64LE(getRawPointer(control), 32);
   message.writeBigUInt64LE(BigInt(control.length), 40);
   const length = Number(libc.recvmsg(socket, message, 0));
-  if (length < 0) continue; // Interrupted.
+  if (length < 0) continue; // EINTR.
   print({ pid: control.readInt32LE(CMSGHDR_BYTES), state: data.toString('utf8', 0, length) });
 }
 

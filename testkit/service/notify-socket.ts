@@ -1,5 +1,5 @@
 /**
- * The receiving end of sd_notify(3), as systemd has it. Node has no sockets of this kind: notify-socket-program.ts, a process of its own,
+ * The receiving end of sd_notify(3), as in systemd. Node has no Unix datagram sockets, so notify-socket-program.ts, a separate process,
  * receives the datagrams and prints them.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -10,9 +10,9 @@ import { type Teardown, temporaryFolder } from '../folder.ts';
 import { until } from '../wait.ts';
 
 export interface Notification {
-  /** The process that sent it, as the kernel vouches for it. */
+  /** PID of the sender, from SCM_CREDENTIALS. */
   readonly pid: number;
-  /** Assignments by their names. */
+  /** Assignments by name. */
   readonly state: Readonly<Record<string, string>>;
 }
 
@@ -27,7 +27,7 @@ export class NotifySocket {
     this.#child = child;
   }
 
-  /** A socket in a folder of its own, or one with an abstract name, `@…`; closed at the end of the test. */
+  /** Opens a socket in a temporary folder, or one with an abstract name, `@…`; it is closed at the end of the test. */
   static async listen(t: Teardown, path = join(temporaryFolder(t), 'notify')): Promise<NotifySocket> {
     const program = join(import.meta.dirname, 'notify-socket-program.ts');
     const child = spawn(process.execPath, ['--experimental-ffi', '--disable-warning=ExperimentalWarning', program, path], {
@@ -49,12 +49,12 @@ export class NotifySocket {
     return listener;
   }
 
-  /** The notifications that have this assignment. */
+  /** The notifications with this assignment. */
   having(name: string): Notification[] {
     return this.all.filter(({ state }) => state[name] !== undefined);
   }
 
-  /** Resolves with the first notification that satisfies, of those from `from` on. */
+  /** Resolves with the first matching notification from index `from` on. */
   waitFor(satisfied: (notification: Notification) => boolean, from = 0): Promise<Notification> {
     const describe = (): unknown => this.all;
     return until(`a notification satisfies ${satisfied}`, () => this.all.slice(from).find(satisfied), { describe });

@@ -28,7 +28,7 @@ export interface ApiDocument {
   readonly components: { readonly schemas: Readonly<Record<string, object>> };
 }
 
-/** The service's own OpenAPI document, to hold its answers against. */
+/** The OpenAPI document of a running service, to validate its responses. */
 export class Contract {
   readonly document: ApiDocument;
   readonly #ajv: Ajv2020;
@@ -48,11 +48,11 @@ export class Contract {
 
   operation(path: string): ApiOperation {
     const item = this.document.paths[path];
-    if (!item) throw new Error(`the document has no ${path}`);
+    if (!item) throw new Error(`the OpenAPI document has no path ${path}`);
     return item.get;
   }
 
-  /** What an answer has that is not in the document; nothing: it keeps to it. */
+  /** Differences between a response and the document; empty: the response conforms. */
   violations(path: string, answer: Answer): string[] {
     const response = this.operation(path).responses[String(answer.status)];
     if (!response) return [`status ${answer.status} is not documented`];
@@ -69,7 +69,7 @@ export class Contract {
     return validate(value) ? [] : (validate.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`);
   }
 
-  /** Each once: compiling takes a hundred times longer than validating. */
+  /** Compiles each schema once: compiling takes a hundred times longer than validating. */
   #compiled(schema: Readonly<Record<string, unknown>>): ValidateFunction {
     const reference = schema['$ref'];
     if (typeof reference !== 'string') return this.#ajv.compile(schema);

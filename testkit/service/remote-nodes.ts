@@ -1,13 +1,12 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Test } from 'tap';
-import { Live } from '../../src/app/live.ts';
-import { RateMeter } from '../../src/app/rate-meter.ts';
+import { judgingRules } from '../../src/app/judge.ts';
+import { Live, RateMeter } from '../../src/app/live.ts';
 import { LeftNodes } from '../../src/app/remote-nodes/left-nodes.ts';
-import type { RemoteNodeRules } from '../../src/app/remote-nodes/remote-node-options.ts';
+import type { RemoteNodeRules } from '../../src/app/remote-nodes/remote-node.ts';
 import { RemoteNodes } from '../../src/app/remote-nodes/remote-nodes.ts';
-import { judgingRules } from '../../src/app/rules.ts';
-import { shutdownStatus } from '../../src/app/shutdown/safe-shutdown-status.ts';
+import { shutdownStatus } from '../../src/app/shutdown/safe-shutdown.ts';
 import { View } from '../../src/app/view.ts';
 import { PowerSource } from '../../src/collect/power.ts';
 import { Sampler } from '../../src/collect/sampler.ts';
@@ -28,7 +27,7 @@ export const LOCAL = 'health_monitor';
 
 const WITHOUT_GRAPH: StatusDocument['ros'] = {
   transport: 'off',
-  reason: 'what comes from other nodes comes from the test',
+  reason: 'the test supplies the messages of remote nodes',
   domain_id: null,
   peers: null,
   subscribers: null,
@@ -40,17 +39,17 @@ const WITHOUT_GRAPH: StatusDocument['ros'] = {
 };
 const WITHOUT_SHUTDOWN = shutdownStatus({
   settings: { enabled: false, action: 'dry-run' },
-  problem: 'this service has none',
+  problem: 'this test service has no safe shutdown',
   last: null,
   secondsLeft: null,
   counts: { accepted: 0, refused: 0 },
   requests: [],
 });
 
-/** A clock that stands until the test moves it. */
+/** A clock that only the test advances. */
 export class TestClocks implements Clocks {
   seconds = 1000;
-  /** Lately, so that what is stored is kept. */
+  /** Recent, so that retention keeps the stored samples. */
   wallMs = Math.floor(Date.now() / HOUR_MS - 3) * HOUR_MS;
 
   monotonicSeconds(): number {
@@ -71,7 +70,7 @@ export class TestClocks implements Clocks {
   }
 }
 
-/** The machine's own clock. */
+/** The clock of the machine. */
 export class RealClocks extends TestClocks {
   override monotonicSeconds(): number {
     return performance.now() / 1000;
@@ -118,21 +117,21 @@ export interface GatheringServiceOptions {
   readonly rules?: RemoteNodeRules;
   readonly localNode?: string;
   readonly isOn?: boolean;
-  /** How long the headers of a request may take. */
+  /** Timeout for the headers of a request. */
   readonly headersSeconds?: number;
-  /** The built page; without it there is none. */
+  /** Folder of the built dashboard; without it there is no page. */
   readonly dashboardFolder?: string;
 }
 
 /**
- * The service without what measures and without ROS: the real store, REST server and remoteNodes, wired as the service wires
- * them. What would come from the graph comes from the test.
+ * The service without sampling and without ROS: the real store, REST server and RemoteNodes, wired as in the service. The test
+ * supplies the messages of the graph.
  */
 export class GatheringService {
   readonly clocks: TestClocks;
   readonly live = new Live();
   readonly logged: Logged[] = [];
-  /** What went out to every transport: the alerts of this machine. */
+  /** Published alerts of the local node. */
   readonly published: Alert[] = [];
   readonly store: Store;
   readonly rest: RestServer;
@@ -165,7 +164,7 @@ export class GatheringService {
       environment: { RUNTIME_DIRECTORY: join(folder, 'run') },
       log,
       monotonicSeconds: now,
-      onLateOpen: (alerts, heard) => this.remoteNodes.adopt(alerts, heard),
+      onLateOpen: (alerts, nodes) => this.remoteNodes.adopt(alerts, nodes),
     });
     const view = new View({
       config: { ...DEFAULT_CONFIG, node_name: localNode },
@@ -216,7 +215,7 @@ export class GatheringService {
       live: this.live,
       store: this.store,
       left: this.#left,
-      events: this.rest,
+      events: this.rest.events,
       publishAlerts: (changes) => this.#publishAlerts(changes),
     });
   }
@@ -245,30 +244,30 @@ export class GatheringService {
     await this.store.stop();
   }
 
-  /** A sample of this machine. */
+  /** Records a sample of the local node. */
   measure(more: Partial<HealthStatus> = {}): HealthStatus {
     const nowMs = this.clocks.wallMilliseconds();
     const status = statusOf(this.#localNode, nowMs, more);
     const line = JSON.stringify(status);
     const mark = this.store.recordHealth(status, line, nowMs);
     this.live.setStatus(status, this.clocks.monotonicSeconds(), 1);
-    this.rest.publishHealth(status, line, mark);
+    this.rest.events.publishHealth(status, line, mark);
     return status;
   }
 
-  /** So many seconds, in each of which `every` happens; the remoteNodes looks once in each. */
+  /** Advances the clock by `seconds`, one at a time: calls `every`, then RemoteNodes.check(). */
   async run(seconds: number, every: (second: number) => void = () => undefined): Promise<void> {
     for (let second = 0; second < seconds; second += 1) {
       every(second);
       this.clocks.pass(1);
       this.remoteNodes.check();
-      // What waits for the disk goes on between.
+      // Lets pending disk operations proceed.
       if (second % 20 === 19) await new Promise(setImmediate);
     }
     await this.settled();
   }
 
-  /** Resolves when everything recorded so far was published. */
+  /** Resolves when every recorded alert was published. */
   async settled(): Promise<void> {
     await this.#alerting;
     await this.store.clockEvents(1);
@@ -290,13 +289,13 @@ export class GatheringService {
       this.#alerting = this.#alerting.then(async () => {
         const { mark } = await this.store.recordAlert(alert);
         this.published.push(alert);
-        this.rest.publishAlert(alert, mark);
+        this.rest.events.publishAlert(alert, mark);
       });
     }
   }
 }
 
-/** Starts one on a folder, which may hold what an earlier one left; it is stopped at the end of the test. */
+/** Starts a service on a folder, which may have data of an earlier one; it is stopped at the end of the test. */
 export async function startGathering(
   t: Test,
   folder: string,

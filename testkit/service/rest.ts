@@ -1,6 +1,6 @@
 /**
- * What tests of the REST API share: services of their own (`startService`, `startIn`) that end with the test, requests exactly as given
- * (`ask`, `RawConnection`). testkit/service/openapi.ts checks responses against the OpenAPI document, testkit/machine/machine-tree.ts causes alerts.
+ * For tests of the REST API: services that end with the test (`startService`, `startIn`) and requests exactly as given (`ask`,
+ * `RawConnection`). openapi.ts validates responses against the OpenAPI document, testkit/machine/machine-tree.ts causes alerts.
  */
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { type IncomingHttpHeaders, request } from 'node:http';
@@ -14,7 +14,7 @@ import { RunningService, type RunOptions } from './service.ts';
 
 export type { StatusDocument } from '../../src/http/api/schema.ts';
 
-/** The paths of the contract, in its order. */
+/** The paths of the OpenAPI document, in its order. */
 export const PATHS = [
   '/health',
   '/health/history',
@@ -37,16 +37,16 @@ export interface ProblemDocument {
   readonly allowed?: string;
 }
 
-/** The file system of the data folder is the machine's own: however full it is, no alert comes from it. */
+/** Prevents disk alerts: the data folder is on the file system of the machine, which may be nearly full. */
 const NO_DISK_ALERT = { disk: { warning: 99.98, critical: 99.99 } };
 
-/** Starts a service whose every file lies in a folder that is removed at the end of the test. */
+/** Starts a service with all its files in a folder that is removed at the end of the test. */
 export async function startService(t: Test, options: RunOptions = {}): Promise<RunningService> {
   const folder = temporaryFolder(t);
   return startIn(t, folder, options);
 }
 
-/** As startService, in a given folder: what an earlier run left there is found again. */
+/** As startService, in a given folder, which may have data of an earlier run. */
 export async function startIn(t: Test, folder: string, options: RunOptions = {}): Promise<RunningService> {
   const environment = { RUNTIME_DIRECTORY: join(folder, 'run'), ...options.environment };
   mkdirSync(environment.RUNTIME_DIRECTORY, { recursive: true });
@@ -56,25 +56,25 @@ export async function startIn(t: Test, folder: string, options: RunOptions = {})
   return service;
 }
 
-/** Resolves when the service has measured something; before that /health is a 503. */
+/** Resolves with the first health status; before it /health returns 503. */
 export async function measured(service: RunningService): Promise<HealthStatus> {
   return service.until<HealthStatus>('/health', ({ cpu_percent }) => cpu_percent !== undefined);
 }
 
-/** Resolves when so many health statuses are in the history. */
+/** Resolves when the history has at least `count` health statuses. */
 export async function recorded(service: RunningService, count: number): Promise<void> {
   await service.until<{ count?: number }>('/health/history?hours=1', (body) => (body.count ?? 0) >= count);
 }
 
 export const later = (milliseconds: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
-/** Whatever was done to the service: it answers, its log shows no failure, and it ends as asked. */
+/** Asserts that the service responds, that its log has no failure, and that it exits on SIGTERM. */
 export async function stillWell(t: Test, service: RunningService): Promise<void> {
   const response = await service.get('/health');
   t.equal(response.status, 200, 'a normal client gets /health');
   await response.arrayBuffer();
   t.notMatch(service.log, /a request failed|Error\b|^\s+at /m, 'the log shows no failure');
-  t.equal(await service.end(), 0, 'it ends as asked');
+  t.equal(await service.end(), 0, 'it exits with 0 on SIGTERM');
 }
 
 export interface Answer {
@@ -83,7 +83,7 @@ export interface Answer {
   readonly body: string;
 }
 
-/** One request exactly as given, on a connection of its own; fetch would tidy up path and method. */
+/** Sends one request exactly as given, on a new connection; fetch would normalise path and method. */
 export function ask(
   service: RunningService,
   method: string,
@@ -109,7 +109,7 @@ export function problemOf(answer: Answer): ProblemDocument {
   return JSON.parse(answer.body) as ProblemDocument;
 }
 
-/** A bare connection on which nothing is tidied up. Collects what comes; errors only end it. */
+/** A TCP connection without HTTP processing. Collects the received text; errors only close it. */
 export class RawConnection {
   readonly socket: Socket;
   readonly #closed: Promise<void>;
@@ -124,7 +124,7 @@ export class RawConnection {
       socket.once('close', () => resolve());
     });
     socket.on('error', () => {
-      // A reset is one way to be refused.
+      // The service may refuse a client with a reset.
     });
   }
 
@@ -151,7 +151,7 @@ export class RawConnection {
     await Promise.race([this.#closed, limit]);
   }
 
-  /** Resolves with everything received once it matches. */
+  /** Resolves with the received text once it matches. */
   async until(pattern: RegExp): Promise<string> {
     const describe = (): string => this.#text.slice(-1000);
     await until(`${pattern} was received`, () => pattern.test(this.#text) || this.socket.closed, { describe });
@@ -160,7 +160,7 @@ export class RawConnection {
   }
 }
 
-/** Sends bytes on a connection of their own; resolves with all that comes back until the service closes it. */
+/** Sends bytes on a new connection; resolves with the text received until the service closes it. */
 export async function exchange(service: RunningService, bytes: string | Buffer): Promise<string> {
   const connection = await RawConnection.open(service);
   connection.send(bytes);

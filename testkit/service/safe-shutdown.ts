@@ -3,31 +3,31 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, wr
 import { join } from 'node:path';
 import type { Test } from 'tap';
 import { SafeShutdown } from '../../src/app/shutdown/safe-shutdown.ts';
-import type { FindUsers } from '../../src/app/shutdown/safe-shutdown-callers.ts';
-import { machineRunners } from '../../src/app/shutdown/safe-shutdown-runners.ts';
+import { type FindUsers, machineRunners } from '../../src/app/shutdown/safe-shutdown-callers.ts';
 import type { ShutdownSettings } from '../../src/app/shutdown/safe-shutdown-settings.ts';
 import type { LogLevel } from '../../src/core/ports.ts';
 import type {
   DdsCaller,
+  PowerControl,
   ShutdownAction,
   ShutdownCall,
   ShutdownCaller,
+  ShutdownContext,
   ShutdownProgress,
   ShutdownReason,
+  ShutdownRecord,
   ShutdownReply,
 } from '../../src/core/shutdown/shutdown.ts';
 import type { LocalUser } from '../../src/core/shutdown/shutdown-callers.ts';
-import type { PowerControl, ShutdownContext } from '../../src/core/shutdown/shutdown-ports.ts';
-import type { ShutdownRecord } from '../../src/core/shutdown/shutdown-record.ts';
 import { TestStore } from '../../src/store/testing/store.ts';
 import { systemClocks } from '../../src/system/clocks.ts';
 import { temporaryFolder } from '../folder.ts';
 import { until } from '../wait.ts';
 
-/** Of a call that gives none: the longest that is allowed, which no test waits for. */
+/** Default of calls: the maximum allowed timeout, which no test reaches. */
 export const TIMEOUT_SECONDS = 300;
 
-/** Somebody who calls over DDS: by default a program of this machine's robot, which may. */
+/** A caller over DDS; by default a program of the local user robot, which is authorised. */
 export function caller({ isShared = false, ...dds }: Partial<DdsCaller> & { readonly isShared?: boolean } = {}): ShutdownCaller {
   const local = {
     address: '127.0.0.1',
@@ -44,17 +44,17 @@ export const LOCAL = caller();
 const ROBOT: LocalUser = { uid: 4_000_000, name: 'robot', groups: ['robot', 'sudo'] };
 
 export interface SceneOptions {
-  /** An earlier scene's, to go on in. */
+  /** Folder of an earlier scene, to continue with its data. */
   readonly folder?: string;
   readonly dataPath?: string;
   readonly settings?: Partial<ShutdownSettings>;
   readonly power?: PowerControl;
-  /** Whose the UDP ports are; by default robot's, who is in the group sudo. */
+  /** Owners of the UDP ports of a caller; by default robot, a member of the group sudo. */
   readonly findUsers?: FindUsers;
   readonly bootId?: string;
 }
 
-/** A machine that can do nothing but a dry run. */
+/** A machine that allows only a dry run. */
 export const dryRunOnly: PowerControl = {
   prepare: async () => undefined,
   refusal: async (action) => (action === 'dry-run' ? null : 'which cannot be done here; set it to dry-run'),
@@ -65,7 +65,7 @@ export const dryRunOnly: PowerControl = {
   isGoingDown: async () => false,
 };
 
-/** A machine that can do everything, and notes what it is told to do. */
+/** A machine that allows every action and records it. */
 export class TestPower implements PowerControl {
   readonly done: string[] = [];
   goingDown: boolean | null = false;
@@ -79,7 +79,7 @@ export class TestPower implements PowerControl {
   isGoingDown = async (): Promise<boolean | null> => this.goingDown;
 }
 
-/** The safe shutdown with the real store, real executables and a systemctl that notes what it is told. */
+/** The safe shutdown with the real store, real executables and a systemctl that records its calls. */
 export class Scene {
   readonly folder: string;
   readonly hooks: string;
@@ -137,13 +137,13 @@ export class Scene {
     return scene;
   }
 
-  /** Adds a hook that notes that it ran. */
+  /** Adds a hook that records its run. */
   hook(name: string, script = '', mode = 0o755): this {
     executable(join(this.hooks, name), `echo "hook ${name}" >> '${this.folder}/order'\n${script}`, mode);
     return this;
   }
 
-  /** Adds a hook that runs until it is released. */
+  /** Adds a hook that runs until release(). */
   heldHook(name: string): this {
     rmSync(this.#released(), { force: true });
     return this.hook(name, `while [ ! -e '${this.#released()}' ]; do sleep 0.02; done`);
@@ -157,7 +157,7 @@ export class Scene {
     return join(this.folder, 'released');
   }
 
-  /** What ran, in order. */
+  /** Hooks that ran and units that were stopped, in order. */
   order(): string[] {
     const file = join(this.folder, 'order');
     return existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n') : [];
@@ -166,20 +166,20 @@ export class Scene {
   async call(more: Partial<ShutdownCall> = {}, caller: ShutdownCaller = LOCAL): Promise<ShutdownReply> {
     const call = { reason: 'MAINTENANCE', requested_by: 'operator', timeout: TIMEOUT_SECONDS, ...more };
     const reply = await this.shutdown.handler(call, caller);
-    if (!reply) throw new Error('no answer');
+    if (!reply) throw new Error('no reply');
     return reply;
   }
 
   /** Resolves with the first progress message that matches. */
-  told(words: RegExp): Promise<ShutdownProgress> {
+  waitForProgress(pattern: RegExp): Promise<ShutdownProgress> {
     const describe = (): unknown => this.progress;
-    return until(`a progress message matches ${words}`, () => this.progress.find(({ message }) => words.test(message)), { describe });
+    return until(`a progress message matches ${pattern}`, () => this.progress.find(({ message }) => pattern.test(message)), { describe });
   }
 
   /** Resolves with the last progress message once no shutdown is in progress. */
   ended(): Promise<ShutdownProgress> {
     const last = async (): Promise<ShutdownProgress | null> => {
-      // The state is read first: a message that comes meanwhile must not be missed.
+      // Reading the state before the messages ensures that no later message is missed.
       const { state } = await this.shutdown.status();
       const progress = this.progress.at(-1);
       return progress && progress.state !== 'in_progress' && state !== 'in_progress' ? progress : null;
@@ -199,16 +199,16 @@ export class Scene {
 
 export function executable(path: string, script: string, mode = 0o755): void {
   writeFileSync(path, `#!/bin/sh\n${script}\n`);
-  chmodSync(path, mode); // Whatever the umask is.
+  chmodSync(path, mode); // Independent of the umask.
 }
 
-/** Whether a process is alive whose command line holds a mark. */
+/** Whether a process with this text in its command line is running. */
 export function isAlive(mark: string): boolean {
   return readdirSync('/proc').some((pid) => {
     try {
       return /^\d+$/.test(pid) && pid !== String(process.pid) && readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(mark);
     } catch {
-      return false; // Gone meanwhile.
+      return false; // The process has ended.
     }
   });
 }

@@ -1,10 +1,10 @@
 /**
- * The service as a user starts it: `bin/edge-health run` in a process of its own, with a free port on the loopback interface, its data
- * and its configuration in the folder of the test, and no ROS 2 graph (there it would meet other services).
+ * The service as a user starts it: `bin/edge-health run` in a separate process, with a free port on the loopback interface, its data
+ * and its configuration in the folder of the test, and without the ROS 2 graph, on which it would discover other services.
  *
- * `start` resolves when the log reports where the service listens. After that a test waits for what it needs and never for a length of
- * time: `until` for something that a path of REST shows, `logged` for a line of the log, testkit/service/events.ts for an event. `end` sends a
- * signal and resolves with how the process ended; a test that started a service ends it in its teardown (testkit/service/rest.ts does).
+ * `start` resolves when the log reports the address of the REST server. After that a test waits for conditions, never for a length of
+ * time: `until` for a REST response, `logged` for a log line, events.ts for an event. `end` sends a signal and resolves with the exit
+ * code or signal; a test ends its service in its teardown, as rest.ts does.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -24,11 +24,11 @@ export interface RunOptions {
   /** Further arguments of `edge-health run`. */
   readonly arguments?: readonly string[];
   readonly environment?: NodeJS.ProcessEnv;
-  /** The checkout that is started; this one by default. */
+  /** The checkout whose service is started; this one by default. */
   readonly root?: string;
 }
 
-/** Set for the program that runs the tests, by a service manager or by tap; a service under test must not have them. */
+/** A service manager or tap may set these for the test runner; a service under test must not inherit them. */
 const NOT_INHERITED = {
   NODE_OPTIONS: undefined,
   NOTIFY_SOCKET: undefined,
@@ -38,8 +38,8 @@ const NOT_INHERITED = {
   WATCHDOG_USEC: undefined,
 };
 
-/** The load and the disk of the machine that runs the tests raise no alert, unless a test asks for alerts. */
-const CALM = { alerts: { raise_after_seconds: 3600 } };
+/** Prevents alerts from the load and the disk of the machine, unless a test sets thresholds. */
+const WITHOUT_ALERTS = { alerts: { raise_after_seconds: 3600 } };
 
 let files = 0;
 
@@ -54,7 +54,7 @@ export class RunningService {
     this.#log = log;
   }
 
-  /** Resolves when the service listens; rejects with its log when it ends before. A folder that an earlier run used is continued. */
+  /** Resolves when the service listens; rejects with its log when it ends before. The folder may have data of an earlier run. */
   static async start(folder: string, options: RunOptions = {}): Promise<RunningService> {
     const { config = {} } = options;
     const rest = { host: '127.0.0.1', port: 0, ...((config['rest'] as object | undefined) ?? {}) };
@@ -62,7 +62,7 @@ export class RunningService {
     const ros = { transport: 'off', ...((config['ros'] as object | undefined) ?? {}) };
     files += 1;
     const file = join(folder, `config-${process.pid}-${files}.yaml`);
-    const alerts = config['thresholds'] ? {} : CALM;
+    const alerts = config['thresholds'] ? {} : WITHOUT_ALERTS;
     writeFileSync(file, stringify({ ...alerts, ...config, rest, storage, ros }));
     const child = spawn(join(options.root ?? ROOT, 'bin/edge-health'), ['run', '--config', file, ...(options.arguments ?? [])], {
       stdio: ['ignore', 'ignore', 'pipe'],
@@ -76,7 +76,7 @@ export class RunningService {
         if (url) resolveUrl(url);
       });
       child.once('error', reject);
-      // `close`, not `exit`: the last lines of the log are read by then.
+      // `close` comes after the last log line, `exit` may not.
       child.once('close', (code, signal) => reject(new Error(`the service ended (${signal ?? code}) before it listened:\n${log}`)));
     });
     return new RunningService(child, await listening, () => log);
@@ -98,7 +98,7 @@ export class RunningService {
     return (await (await this.get(path)).json()) as T;
   }
 
-  /** Requests the path until the body satisfies, and resolves with it; rejects with the last body and the log at the limit. */
+  /** Requests the path until the body satisfies, and resolves with it; rejects with the last body and the log after the timeout. */
   async until<T>(path: string, satisfied: (body: T) => boolean, seconds?: number): Promise<T> {
     let body: T | undefined;
     const ask = async (): Promise<boolean> => {
@@ -110,12 +110,12 @@ export class RunningService {
     return body as T;
   }
 
-  /** Resolves with the match once the log has it. */
+  /** Resolves with the match once the log contains it. */
   logged(pattern: RegExp): Promise<RegExpExecArray> {
     return until(`the log has ${pattern}`, () => pattern.exec(this.log), { describe: () => this.log });
   }
 
-  /** Sends a signal and waits for the end, with the whole log read; the exit code, or the signal's name. */
+  /** Sends a signal, waits for the end of the process and of its log; returns the exit code or the name of the signal. */
   async end(signal: NodeJS.Signals = 'SIGTERM'): Promise<number | string> {
     const { exitCode, signalCode } = this.process;
     if (exitCode !== null) return exitCode;

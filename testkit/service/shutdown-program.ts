@@ -1,6 +1,6 @@
-/** A program that is killed in the middle of a safe shutdown. Argument: the folder of a scene (safe-shutdown.ts). */
+/** A program that a test kills during a safe shutdown. Argument: the folder of a scene (safe-shutdown.ts). */
 import { SafeShutdown } from '../../src/app/shutdown/safe-shutdown.ts';
-import { machineRunners } from '../../src/app/shutdown/safe-shutdown-runners.ts';
+import { machineRunners } from '../../src/app/shutdown/safe-shutdown-callers.ts';
 import { Store } from '../../src/store/store.ts';
 import { systemClocks } from '../../src/system/clocks.ts';
 import { dryRunOnly, TIMEOUT_SECONDS } from './safe-shutdown.ts';

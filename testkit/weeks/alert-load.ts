@@ -1,22 +1,22 @@
 /**
- * A steady cause of alerts: a value that rises above its threshold and falls below it again, every few seconds. What the value is (the
- * usage of a small file system, the temperature of a recorded sensor) is for the caller, who sets it. Used by the fault tests.
+ * A steady load of alerts: a value that rises above its threshold and falls below it again every few seconds. The caller provides the
+ * value, such as the usage of a small file system or the temperature of a recorded sensor. Used by the fault tests.
  */
 import { writeFileSync } from 'node:fs';
 import type { Container } from '../container/container.ts';
 import type { Turn } from './losses.ts';
 
-/** Long enough for a restart of the service in between. */
+/** Long enough for a restart of the service between two turns. */
 const TURN_SECONDS = 3;
 
 export class AlertLoad {
-  /** Every change of the value so far. */
+  /** Every change of the value. */
   readonly turns: Turn[] = [];
   readonly #set: (isHigh: boolean) => void;
   readonly #turnMs: number;
   #timer: NodeJS.Timeout | null = null;
 
-  /** `set` changes the value; where it throws, the value was not changed, as that of a machine that is off. */
+  /** `set` changes the value; it throws if that is not possible, for example while the machine is off. */
   constructor(set: (isHigh: boolean) => void, turnSeconds = TURN_SECONDS) {
     this.#set = set;
     this.#turnMs = turnSeconds * 1000;
@@ -29,7 +29,7 @@ export class AlertLoad {
   start(): void {
     this.stop();
     this.turn();
-    // A timeout for each turn, not an interval: two turns are never closer than this, however late the timer fires.
+    // setTimeout instead of setInterval keeps the minimum time between two turns when a timer fires late.
     const next = (): void => {
       this.#timer = setTimeout(() => {
         this.turn();
@@ -39,32 +39,31 @@ export class AlertLoad {
     next();
   }
 
-  /** The value stays as it is. */
   stop(): void {
     if (this.#timer) clearTimeout(this.#timer);
     this.#timer = null;
   }
 
-  /** Turns now, or sets the level given. */
+  /** Toggles the value, or sets the given level. */
   turn(isHigh = !this.isHigh): void {
     const atMs = Date.now();
     try {
       this.#set(isHigh);
       this.turns.push({ atMs, isHigh });
     } catch {
-      // Nothing changed.
+      // The value was not changed.
     }
   }
 }
 
-/** The file system that `diskAlertLoad` fills: small and in memory, so that nothing else changes its usage. */
+/** Mount point of the file system that `diskAlertLoad` fills: a small tmpfs that no other program uses. */
 export const LOAD_FOLDER = '/srv/alert-load';
 /** The metric of its alerts. */
 export const LOAD_METRIC = 'disk_percent';
 const MEGABYTE = 1024 * 1024;
 const SHARE = { high: 0.7, low: 0.1 };
 
-/** What a container must be booted with for `diskAlertLoad`: alerts come from this load alone, and at once. */
+/** Configuration of a container for `diskAlertLoad`: only this load raises alerts, without delay. */
 export const LOAD_CONFIG: Readonly<Record<string, unknown>> = {
   thresholds: {
     cpu: { warning: 99.8, critical: 100 },

@@ -1,28 +1,31 @@
 import type { Cause, CoverageEntry } from '../../harness/record/entries.ts';
 import type { Severity } from '../../src/core/alerts/alert.ts';
 
-/** Everything that can be made to happen in a synthetic week. `at` and all durations are seconds on the run's axis, whole ones. */
+/** Faults of a synthetic week. `at` and all durations are whole seconds on the time axis of the run. */
 export type Fault =
-  /** So many samples from there on are lost, in one of three places. */
+  /** `samples` samples from `at` on are lost in one of three stages. */
   | { readonly kind: 'lose'; readonly at: number; readonly samples: number; readonly stage: 'sample' | 'publish' | 'deliver' }
-  /** So many statuses from there on come twice, or in pairs of the wrong order. */
+  /** `samples` statuses from `at` on are duplicated, or swapped in pairs. */
   | { readonly kind: 'duplicate' | 'reorder'; readonly at: number; readonly samples: number }
-  /** The service ends, and is back after `seconds`. */
+  /** The service ends and is up again after `seconds`. */
   | { readonly kind: 'restart'; readonly at: number; readonly seconds: number; readonly cause?: Cause; readonly unseen?: number }
-  /** The service ends and stays away. */
+  /** The service ends and does not restart. */
   | { readonly kind: 'die'; readonly at: number }
   | { readonly kind: 'suspend'; readonly at: number; readonly seconds: number }
-  /** The wall clock is put forward, or back. */
+  /** The wall clock is set forward, or back. */
   | { readonly kind: 'step'; readonly at: number; readonly seconds: number }
-  /** The observer is killed, and resumes after `seconds`. */
+  /** The observer is killed and resumes after `seconds`. */
   | { readonly kind: 'kill'; readonly at: number; readonly seconds: number }
-  /** The machine is off for `seconds`; the service is back 10 s after that, the observer after 20 s. */
+  /** The machine is off for `seconds`; the service is up 10 s after that, the observer 20 s after that. */
   | { readonly kind: 'reboot'; readonly at: number; readonly seconds: number }
-  /** The observer is stopped for `seconds`; what arrives meanwhile waits for it, or is lost. */
+  /** The observer is stopped for `seconds`; messages in that time are queued, or lost if `lost` is set. */
   | { readonly kind: 'stall'; readonly at: number; readonly seconds: number; readonly lost?: boolean }
-  /** Nothing is stored, or collected, between a sample at `at` (+ half a sampling interval) and one `seconds` later. Rows: `at` is a multiple of 60. */
+  /**
+   * Nothing is stored or collected between a sample at `at` (+ half a sampling interval) and one `seconds` later. For rows, `at` is a
+   * multiple of 60.
+   */
   | { readonly kind: 'gap'; readonly of: CoverageEntry['of']; readonly at: number; readonly seconds: number }
-  /** An alert episode; null: it is not resolved. `unpublished`: it is not on the topic. */
+  /** An alert episode; `seconds` null: it is not resolved. `unpublished`: it is not on the topic. */
   | {
       readonly kind: 'alert';
       readonly at: number;
@@ -30,11 +33,11 @@ export type Fault =
       readonly severity: Severity;
       readonly unpublished?: boolean;
     }
-  /** /status does not answer. */
+  /** /status gives no response. */
   | { readonly kind: 'unresponsive'; readonly at: number; readonly seconds: number }
-  /** There is no subscription. */
+  /** The channel has no subscription. */
   | { readonly kind: 'unsubscribed'; readonly channel: 'topic' | 'events'; readonly at: number; readonly seconds: number }
-  /** What is stored or collected is not scanned. */
+  /** Stored samples or collected rows are not scanned. */
   | { readonly kind: 'unscanned'; readonly of: CoverageEntry['of']; readonly at: number; readonly seconds: number };
 
 export type FaultOf<Kind extends Fault['kind']> = Extract<Fault, { readonly kind: Kind }>;
@@ -56,12 +59,12 @@ export function isWithin(ranges: readonly Interval[], at: number): boolean {
   return ranges.some(({ from, to }) => at >= from && at < to);
 }
 
-/** A service, or an observer, takes up to this long to be back. */
-const BACK_SECONDS = 20;
+/** Maximum time until a service or an observer is up again. */
+const RECOVERY_SECONDS = 20;
 
-/** When a fault is over, at the given rate of samples. */
+/** The end of the effects of a fault, at the given sampling rate. */
 export function lastOf(fault: Fault, hertz: number): number {
   if (fault.kind === 'die') return Number.POSITIVE_INFINITY;
   const seconds = 'samples' in fault ? fault.samples / hertz : (fault.seconds ?? Number.POSITIVE_INFINITY);
-  return fault.at + Math.abs(seconds) + BACK_SECONDS;
+  return fault.at + Math.abs(seconds) + RECOVERY_SECONDS;
 }

@@ -34,8 +34,8 @@ function summarised(evidence: Evidence, judgements: readonly Judgement[], counti
 const SHORT_HOURS = 12;
 
 /**
- * Twelve hours at 1 Hz, made and judged in a tenth of the time of a week. That no run of this length passes "168 hours" counts for
- * neither `failing` nor `verdict`; restarts and a service that is unpublished at the end do.
+ * Twelve hours at 1 Hz, generated and judged in a tenth of the time of a week. `failing` and `verdict` ignore an uptime verdict that is
+ * INCOMPLETE only because less than 168 hours were planned.
  */
 export function shortRun(faults: readonly Fault[] = [], options: WeekOptions = {}): Judged {
   return judgedShort(week({ hours: SHORT_HOURS, faults, ...options }));
@@ -54,7 +54,7 @@ export function judgedShort(entries: Iterable<RecordEntry>): Judged {
   );
 }
 
-/** A week at a tenth of the rate, for what does not depend on it: it is made in a tenth of the time. */
+/** A week at a tenth of the sampling rate, generated in a tenth of the time, for tests that do not depend on the rate. */
 export function slowWeek(faults: readonly Fault[] = [], options: WeekOptions = {}): Judged {
   return judged(week({ hertz: 0.1, faults, ...options }));
 }

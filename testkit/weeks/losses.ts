@@ -1,8 +1,8 @@
-/** What was lost: pure functions over time stamps, in milliseconds since the epoch. Used by the fault tests. */
+/** Detection of losses: pure functions over time stamps in milliseconds since the epoch. Used by the fault tests. */
 
 /**
- * How many sampling intervals between two moments have no sample. The service was healthy at both moments. A restart begins a new sampling
- * grid, so intervals are counted between neighbours, and from the edges of the span.
+ * The number of sampling intervals without a sample between two moments at which the service was healthy. A restart begins a new
+ * sampling grid, so intervals are counted between neighbouring samples and from the edges of the span.
  */
 export function missingSamples(stamps: readonly number[], periodMs: number, fromMs: number, toMs: number): number {
   const sorted = stamps.filter((stamp) => stamp >= fromMs && stamp < toMs).toSorted((a, b) => a - b);
@@ -29,8 +29,8 @@ export interface Change {
 }
 
 /**
- * The turns that no change of an alert belongs to. A change belongs to a turn of its kind if it is stamped before the next turn, or no more
- * than `graceMs` later: a sample may be in progress at the moment of the turn.
+ * The turns without a matching change of an alert. A change matches a turn of its kind if its time stamp is before the next turn, or at
+ * most `graceMs` later, because a sample may be in progress at the moment of the turn.
  */
 export function turnsWithoutAlert(turns: readonly Turn[], changes: readonly Change[], graceMs: number): Turn[] {
   return turns.filter(({ atMs, isHigh }, index) => {

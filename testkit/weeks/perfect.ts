@@ -13,13 +13,13 @@ export function episode(alertId: string, severity: OpenEpisode['severity'], more
   return { alertId, metric: 'cpu_percent', severity, since: '2026-03-04T05:06:07.000Z', ...more };
 }
 
-/** A reading a minute. */
+/** One reading per minute. */
 export function memoryOf(bytes: (at: number) => number, seconds = WEEK - 1, from = 60): MemoryEvidence {
   const at = Float64Array.from({ length: Math.floor((seconds - from) / 60) + 1 }, (_, index) => from + index * 60);
   return { at, bytes: at.map(bytes), hostPercent: at.map(() => 41.5), group: { lastBytes: 80e6, maxBytes: 90e6 } };
 }
 
-/** What a week boils down to in which nothing at all went wrong. */
+/** Evidence of a week without any fault. */
 export function perfectEvidence(more: Partial<Evidence> = {}): Evidence {
   return {
     origin: 'watched',

@@ -13,7 +13,7 @@ interface Change extends Omit<OpenAlert, 'severity'> {
   readonly unpublished: boolean;
 }
 
-/** So many changes a late joiner receives again. */
+/** Number of changes that a late joiner receives again. */
 const DEPTH = 10;
 
 /** Alert episodes of a synthetic week, and when each channel delivers them. */
@@ -44,7 +44,7 @@ export class WeekAlerts {
       .flatMap((change) => this.#receptions(change, change.at + 0.01, this.#channels));
   }
 
-  /** What a subscriber receives that joins at `at`. */
+  /** Changes that a subscriber receives when it joins at `at`. */
   byLateJoiner(at: number): ReceivedAlert[] {
     const last = this.#changes.filter((change) => change.at < at && !change.unpublished).slice(-DEPTH);
     return last.flatMap((change) =>
@@ -56,7 +56,7 @@ export class WeekAlerts {
     );
   }
 
-  /** What a service that starts at `at` publishes again. */
+  /** Changes that a service publishes again when it starts at `at`. */
   afterRestart(at: number): ReceivedAlert[] {
     const open = new Set(this.open(at).map(({ alert_id }) => alert_id));
     const raised = this.#changes.filter((change) => open.has(change.alert_id) && change.at < at);

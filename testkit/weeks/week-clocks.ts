@@ -1,12 +1,12 @@
 import type { Clocked } from '../../harness/record/entries.ts';
 import { type Fault, type Interval, ofKind } from './faults.ts';
 
-/** 2026-03-04T05:06:07Z: the week goes over the end of winter time in America (8 March). */
+/** 2026-03-04T05:06:07Z: the week includes the change to daylight saving time in North America (8 March). */
 export const BEGIN_MS = Date.UTC(2026, 2, 4, 5, 6, 7);
 const UPTIME_AT_BEGIN = 5000;
 const SLEPT_AT_BEGIN = 1000;
 
-/** The clocks of a synthetic machine, by the run's axis. */
+/** The clocks of a synthetic machine as functions of the time axis of the run. */
 export class WeekClocks {
   readonly suspends: readonly Interval[];
   readonly offs: readonly Interval[];
@@ -25,7 +25,7 @@ export class WeekClocks {
     return Math.round(this.#beginMs + (at + stepped) * 1000);
   }
 
-  /** Counts from 0. */
+  /** Number of the boot, from 0. */
   boot(at: number): number {
     return this.offs.filter(({ to }) => to <= at).length;
   }
@@ -39,7 +39,7 @@ export class WeekClocks {
     return { boot: toMilliseconds(boot), mono: toMilliseconds(mono), wall: this.wall(at) };
   }
 
-  /** Time awake up to then, over all boots. */
+  /** Seconds awake up to `at`, over all boots. */
   awake(at: number): number {
     return at - [...this.suspends, ...this.offs].reduce((sum, { from, to }) => sum + Math.max(0, Math.min(at, to) - from), 0);
   }

@@ -2,7 +2,7 @@ import { type Scan, StampCounter } from '../../harness/observe/coverage.ts';
 import type { CoverageEntry } from '../../harness/record/entries.ts';
 import { type Fault, type Interval, isWithin, ofKind } from './faults.ts';
 
-/** What a synthetic service stores, or its maintenance jobs collect, and the scans of it. */
+/** The samples that a synthetic service stores, or the rows that its maintenance jobs collect, and their scans. */
 export class WeekCoverage {
   readonly #of: CoverageEntry['of'];
   readonly #unscanned: readonly Interval[];
@@ -11,14 +11,14 @@ export class WeekCoverage {
   /** The number of stamps that were scanned. */
   #seen = 0;
   #from: number;
-  #wentBack = false;
+  #wasSetBack = false;
 
   constructor(of: CoverageEntry['of'], faults: readonly Fault[], beginMs: number, periodSeconds: number) {
     this.#of = of;
     const half = periodSeconds / 2;
-    // Rows that are not written are not added in the first stage.
+    // rowTimes leaves out missing rows.
     const mine = ofKind(faults, 'gap').filter((gap) => gap.of === of && of === 'stored');
-    // Between the two around it, which are there.
+    // The samples at both edges exist.
     this.#gaps = mine.map(({ at, seconds }) => ({ from: at + half + 1e-6, to: at + half + seconds - 1e-6 }));
     this.#unscanned = ofKind(faults, 'unscanned').flatMap(({ at, of: what, seconds }) =>
       what === of ? [{ from: at, to: at + seconds }] : [],
@@ -31,30 +31,30 @@ export class WeekCoverage {
     if (!isWithin(this.#gaps, at)) this.#stamps.push(stampMs);
   }
 
-  /** A scan by the observer; null: it cannot read. */
+  /** A scan by the observer; null: there is nothing to scan, or it cannot read. */
   scan(at: number, toMs: number): Scan | null {
     if (this.#from >= toMs || isWithin(this.#unscanned, at)) {
       this.#from = isWithin(this.#unscanned, at) ? toMs : this.#from;
       return null;
     }
     const count = new StampCounter(this.#of, this.#from, toMs);
-    for (let index = this.#wentBack ? 0 : this.#seen; index < this.#stamps.length; index++) count.add(this.#stamps[index] as number);
+    for (let index = this.#wasSetBack ? 0 : this.#seen; index < this.#stamps.length; index++) count.add(this.#stamps[index] as number);
     this.#seen = this.#stamps.length;
     this.#from = toMs;
     return count.result();
   }
 
-  putBack(nowMs: number): void {
+  setBack(nowMs: number): void {
     this.#from = Math.min(this.#from, nowMs);
-    this.#wentBack = true;
+    this.#wasSetBack = true;
   }
 }
 
-/** Rows are written once a minute, 20 s after its begin; a gap is between two that are there. */
+/** Rows are written once per minute, 20 s after its begin; the rows at both edges of a gap exist. */
 const ROW_AT = 20;
 const MINUTE = 60;
 
-/** When rows are written, on the axis. */
+/** Times at which rows are written, on the time axis. */
 export function rowTimes(faults: readonly Fault[], end: number): number[] {
   const gaps = faults.filter((fault) => fault.kind === 'gap' && fault.of === 'collected') as Extract<Fault, { kind: 'gap' }>[];
   const regular = Array.from({ length: Math.ceil(end / MINUTE) }, (_, index) => index * MINUTE);

@@ -1,7 +1,7 @@
 import type { Observer, Received, Target } from '../../harness/record/entries.ts';
 import type { WeekOptions } from './week-options.ts';
 
-/** What is watched, and by whom. */
+/** The target and its observer. */
 export function subjectOf(options: WeekOptions, hertz: number, boot: number): { boot_id: string; target: Target; watcher: Observer } {
   const { kind = 'unit', serviceTransport = 'embedded', transport = 'embedded' } = options;
   return {
@@ -30,7 +30,7 @@ export function receivedOf(stamps: readonly number[], { skewSeconds = 0 }: WeekO
 export interface Arrivals {
   readonly topic: number[];
   readonly events: number[];
-  /** Of the statuses a late joiner is sent again, fate many. */
+  /** Number of statuses that were sent again to a late joiner. */
   readonly arrived: { readonly topic: number; readonly events: number };
 }
 

@@ -3,27 +3,27 @@ import type { Fault } from './faults.ts';
 
 export interface ServiceOptions {
   readonly hertz: number;
-  /** Seconds before the begin at which the service started. */
+  /** Seconds from the start of the service to the begin of the run. */
   readonly age: number;
-  /** Resident bytes by the axis and the time since the start of the run. */
+  /** Resident bytes by time axis and by seconds since the start of the service. */
   readonly memory: (at: number, sinceStart: number) => number;
   /** CPU seconds per second awake. */
   readonly cpuShare: number;
   readonly published: boolean;
-  /** Unseen restarts are counted by the entry of the run, or only by systemd. */
+  /** Unobserved restarts are in the entry of the service, or only in the counter of systemd. */
   readonly unseenBy: 'entry' | 'count';
 }
 
 export interface WeekOptions extends Partial<Omit<ServiceOptions, 'published'>> {
-  /** Planned. */
+  /** Planned length. */
   readonly hours?: number;
-  /** Ended by hand, or with the watcher, at this second; the watcher says so unless it was killed. */
+  /** The observer ends at this second: stopped, with an `end` entry, or `killed`, without one. */
   readonly until?: number;
   readonly killed?: boolean;
   readonly transport?: Observer['transport'];
   readonly serviceTransport?: Target['service_transport'];
   readonly kind?: Target['kind'];
-  /** Fate far the clock of the service is behind the watcher's. */
+  /** Seconds by which the clock of the service is behind that of the observer. */
   readonly skewSeconds?: number;
   readonly beginMs?: number;
   readonly faults?: readonly Fault[];

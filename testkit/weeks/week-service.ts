@@ -10,11 +10,11 @@ interface Run {
   readonly cause: Cause;
   readonly unseen: number;
   readonly boot: number;
-  /** systemd's count at its start. */
+  /** Restart counter of systemd at its start. */
   readonly restarts: number;
 }
 
-const BACK_AFTER_BOOT = 10;
+const UP_AFTER_BOOT = 10;
 
 /** The service of a synthetic week: when it runs, its counters, memory and CPU time. */
 export class WeekService {
@@ -72,7 +72,7 @@ export class WeekService {
     };
   }
 
-  /** The entry of the run that is there, if it has none yet; runs that came and went in between are `unseen`. */
+  /** The entry of the current run, if it has none yet; runs that started and ended in between are `unseen`. */
   entry(at: number): Omit<ServiceEntry, 'boot' | 'mono' | 'wall'> | null {
     const index = this.runs.findIndex(({ from, to }) => at >= from && at < to);
     if (index < 0 || index === this.#receptions || isWithin(this.#unresponsive, at)) return null;
@@ -111,7 +111,7 @@ export class WeekService {
 function runsOf({ age }: ServiceOptions, clocks: WeekClocks, faults: readonly Fault[], end: number): Run[] {
   const ends = [
     ...ofKind(faults, 'restart').map(({ at, cause = 'signal', seconds, unseen = 0 }) => ({ at, back: at + seconds, cause, unseen })),
-    ...clocks.offs.map(({ from, to }) => ({ at: from, back: to + BACK_AFTER_BOOT, cause: 'reboot' as const, unseen: 0 })),
+    ...clocks.offs.map(({ from, to }) => ({ at: from, back: to + UP_AFTER_BOOT, cause: 'reboot' as const, unseen: 0 })),
     ...ofKind(faults, 'die').map(({ at }) => ({ at, back: Number.POSITIVE_INFINITY, cause: 'unknown' as const, unseen: 0 })),
   ].sort((one, other) => one.at - other.at);
   const runs: Run[] = [{ from: -age, to: ends[0]?.at ?? end, cause: 'first', unseen: 0, boot: 0, restarts: 0 }];

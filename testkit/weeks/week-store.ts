@@ -2,13 +2,13 @@ import { closeSync, existsSync, fsyncSync, mkdirSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { DEFAULT_CONFIG } from '../../src/config/schema.ts';
-import { STATUSES } from '../../src/core/alerts/thresholds.ts';
+import { STATUSES } from '../../src/core/alerts/alert.ts';
 import { toHealthStatus } from '../../src/core/health-status.ts';
 import { type Readings, toHundredths } from '../../src/core/metrics.ts';
 import { DAY_MS, HOUR_MS } from '../../src/core/time/time.ts';
 import { Archive } from '../../src/store/database/archive.ts';
 import { RAW_DAYS } from '../../src/store/database/retention.ts';
-import { Batch } from '../../src/store/spool/batch.ts';
+import { Batch } from '../../src/store/spool/segment-recorder.ts';
 import { ProcessMeter } from '../machine/process-meter.ts';
 
 const { cpu, memory, disk, temperature } = DEFAULT_CONFIG.thresholds;
@@ -19,13 +19,13 @@ const SEGMENTS_AT_ONCE = 60;
 
 export interface Filled {
   readonly samples: number;
-  /** Written to disk for the last day, in transactions of a minute each as in real running. */
+  /** Bytes written to disk for the last day, in transactions of one minute each as in production. */
   readonly lastDayBytes: number;
 }
 
 /**
- * Makes the kernel write the wal-index now. It lies in shared memory of a file, which in real running is written back on its own
- * between two commits a minute apart, and so counts with each of them.
+ * Makes the kernel write the wal-index now. It is a memory-mapped file; in production the kernel writes it back between two commits,
+ * which are a minute apart, so that it counts for each of them.
  */
 function writeBackIndex(databasePath: string): void {
   const path = `${databasePath}-shm`;
@@ -35,8 +35,8 @@ function writeBackIndex(databasePath: string): void {
   closeSync(descriptor);
 }
 
-/** Plausible readings from a fixed seed, so that two stores get the same: a daily rhythm, bursts of load, a disk that fills. */
-class MadeUpMachine {
+/** Plausible readings with a fixed seed, so that two stores get the same: a daily cycle, bursts of load, a disk that fills. */
+class SyntheticMachine {
   #state = 20260101;
   #load = 20;
   #memory = 45;
@@ -57,7 +57,7 @@ class MadeUpMachine {
     };
   }
 
-  /** Mulberry32: 32 bits of state are enough here. */
+  /** Mulberry32. */
   #random(): number {
     this.#state = (this.#state + 0x6d2b79f5) | 0;
     let t = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state);
@@ -66,14 +66,14 @@ class MadeUpMachine {
   }
 }
 
-interface MadeUpSample {
+interface SyntheticSample {
   readonly timestampMs: number;
   readonly readings: Readings;
 }
 
-/** A sample each second, a millisecond or two late as timers are; until `toMs`, or up to now where that is null. */
-function* samples(fromMs: number, toMs: number | null): Generator<MadeUpSample> {
-  const machine = new MadeUpMachine();
+/** One sample per second with up to 2 ms of timer delay; until `toMs`, or up to now if it is null. */
+function* samples(fromMs: number, toMs: number | null): Generator<SyntheticSample> {
+  const machine = new SyntheticMachine();
   for (let interval = 0; ; interval += 1) {
     const timestampMs = fromMs + interval * 1000 + ((interval * 7) % 3);
     if (timestampMs >= (toMs ?? Date.now())) return;
@@ -81,7 +81,7 @@ function* samples(fromMs: number, toMs: number | null): Generator<MadeUpSample> 
   }
 }
 
-/** Fills a data folder with samples up to now, through the code and in the portions of real running. */
+/** Fills a data folder with samples up to now, with the code of the store and in the batches of production. */
 export function fillDataFolder(folder: string, fromMs: number): Filled {
   mkdirSync(folder, { recursive: true });
   const node = DEFAULT_CONFIG.node_name;
@@ -127,13 +127,13 @@ export function fillDataFolder(folder: string, fromMs: number): Filled {
   return { samples: count, lastDayBytes };
 }
 
-/** The same samples as rows of one plain table, kept as long as ours; it is open when this returns. */
+/** Writes the same samples as rows of one plain table, with the same retention; returns the open database. */
 export function fillPlainTable(path: string, fromMs: number, toMs: number): { db: DatabaseSync; filled: Filled } {
   const db = new DatabaseSync(path);
   db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
     CREATE TABLE sample (timestamp_ms INTEGER PRIMARY KEY, cpu_percent REAL, memory_percent REAL, disk_percent REAL, temperature REAL, status INTEGER)`);
   const insert = db.prepare('INSERT INTO sample VALUES (?, ?, ?, ?, ?, ?)');
-  const forget = db.prepare('DELETE FROM sample WHERE timestamp_ms < ?');
+  const removeOld = db.prepare('DELETE FROM sample WHERE timestamp_ms < ?');
   const self = new ProcessMeter('self');
   const lastDayMs = toMs - DAY_MS;
   let beforeBytes = 0;
@@ -144,7 +144,7 @@ export function fillPlainTable(path: string, fromMs: number, toMs: number): { db
     const { cpu_percent, memory_percent, disk_percent, temperature } = readings;
     insert.run(timestampMs, cpu_percent, memory_percent, disk_percent, temperature, STATUSES.indexOf(status));
     count += 1;
-    if (count % (HOUR_MS / 1000) === 0) forget.run(timestampMs - RAW_DAYS * DAY_MS);
+    if (count % (HOUR_MS / 1000) === 0) removeOld.run(timestampMs - RAW_DAYS * DAY_MS);
     const inLastDay = timestampMs >= lastDayMs;
     if (count % (inLastDay ? SEGMENT_SAMPLES : SEGMENT_SAMPLES * SEGMENTS_AT_ONCE) !== 0) continue;
     db.exec('COMMIT; BEGIN');

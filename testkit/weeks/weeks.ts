@@ -1,13 +1,13 @@
 /**
- * A synthetic week is the record of a run that never took place: the entries that the harness would have written, computed in a second
- * from a list of faults. Tests judge it as they would judge a real record.
+ * A synthetic week is the record of a simulated run: the entries that the harness would have written, computed in a second from a list
+ * of faults. Tests judge it like a real record.
  *
  *     week()                                                                  168 hours at 1 Hz without any fault
  *     week({ hours: 12, hertz: 0.1 })                                         shorter, and with fewer samples
- *     week({ faults: [{ kind: 'restart', at: 3600, seconds: 5 }] })           the service is away for 5 s after an hour
+ *     week({ faults: [{ kind: 'restart', at: 3600, seconds: 5 }] })           the service is down for 5 s after an hour
  *
  * All faults are in faults.ts, all options in week-options.ts; `judged`, `shortRun` and `slowWeek` (judged.ts) judge a week at once,
- * without.ts leaves entries out, and perfect.ts and reading.ts make evidence and readings without a record.
+ * without.ts removes entries, and perfect.ts and reading.ts create evidence and readings without a record.
  */
 import type { Clocked, MinuteEntry, RecordEntry } from '../../harness/record/entries.ts';
 import { type Fault, intervals, isWithin, lastOf, ofKind } from './faults.ts';
@@ -25,9 +25,9 @@ export type { WeekOptions } from './week-options.ts';
 const MINUTE = 60;
 const LATE_JOINER = 10;
 const DETECTED_AFTER = 0.4;
-const OBSERVER_BACK_AFTER_BOOT = 20;
+const OBSERVER_UP_AFTER_BOOT = 20;
 
-/** The entries of the record, in order, without `n` and `hash`. By default the statuses arrive by topic and by event stream. */
+/** The entries of the record, in order, without `n` and `hash`. By default statuses arrive on the topic and on the event stream. */
 export function* week(options: WeekOptions = {}): Generator<RecordEntry> {
   yield* new Week(options).entries();
 }
@@ -47,7 +47,7 @@ class Week {
   #interval = 0;
   readonly #rows: readonly number[];
   #row = 0;
-  /** Steps of the clock that the scans do not take into account yet. */
+  /** Clock steps that the scans have not processed yet. */
   #steps: { readonly at: number; readonly seconds: number }[];
   #lastTen: number[] = [];
   #openRecorded = '[]';
@@ -63,7 +63,7 @@ class Week {
     this.#clocks = new WeekClocks(faults, beginMs);
     this.#monitoringGaps = [
       ...intervals(ofKind(faults, 'kill')).map((range) => ({ ...range, reboot: false })),
-      ...this.#clocks.offs.map(({ from, to }) => ({ from, to: to + OBSERVER_BACK_AFTER_BOOT, reboot: true })),
+      ...this.#clocks.offs.map(({ from, to }) => ({ from, to: to + OBSERVER_UP_AFTER_BOOT, reboot: true })),
     ].sort((one, other) => one.from - other.from);
     this.#planned = hours * 3600;
     const absent = this.#monitoringGaps.reduce((sum, { from, to }) => sum + to - from + MINUTE, 0);
@@ -126,7 +126,7 @@ class Week {
     return subjectOf(this.#options, this.#hertz, this.#clocks.boot(at));
   }
 
-  /** The minute's timer stands still in a suspend, and is late after a stall. */
+  /** The end of the minute: its timer stops in a suspend and is late after a stall. */
   #boundary(from: number): number {
     let to = from + MINUTE;
     for (const suspend of this.#clocks.suspends) if (suspend.from >= from && suspend.from < to) to += suspend.to - suspend.from;
@@ -145,7 +145,7 @@ class Week {
     this.#entries.push({ ...entry, at });
   }
 
-  /** Lets the service run; null: the observer is away, and nothing arrives. */
+  /** Lets the service run; `arrivals` null: the observer is down and receives nothing. */
   #pass(from: number, to: number, arrivals: Arrivals | null): void {
     for (; (this.#rows[this.#row] ?? Number.POSITIVE_INFINITY) < to; this.#row++) {
       const at = this.#rows[this.#row] as number;
@@ -158,11 +158,11 @@ class Week {
       if (quiet) this.#sample(at, Math.round(at * 1000 + offset), arrivals, WITHOUT_FAULT);
       else this.#sampleWithFaults(at, arrivals);
     }
-    if (!quiet) this.#putBack(to);
+    if (!quiet) this.#setBack(to);
   }
 
   #sampleWithFaults(at: number, arrivals: Arrivals | null): void {
-    this.#putBack(at);
+    this.#setBack(at);
     if (!this.#awake(at) || !this.#service.up(at)) return;
     const samples = (kind: 'lose' | 'duplicate' | 'reorder', stage?: string): boolean =>
       this.#faults.some(
@@ -205,15 +205,15 @@ class Week {
     return !isWithin(this.#clocks.suspends, at) && !isWithin(this.#clocks.offs, at);
   }
 
-  /** The scans follow a clock that is put back before `at`. */
-  #putBack(at: number): void {
+  /** Makes the scans follow a clock that was set back before `at`. */
+  #setBack(at: number): void {
     for (let step = this.#steps[0]; step !== undefined && step.at <= at; step = this.#steps[0]) {
       this.#steps.shift();
       if (step.seconds > 0) continue;
       const after = this.#clocks.wall(step.at);
-      for (const holding of [this.#stored, this.#collected]) {
-        const scan = holding.scan(step.at, after - step.seconds * 1000);
-        holding.putBack(after);
+      for (const coverage of [this.#stored, this.#collected]) {
+        const scan = coverage.scan(step.at, after - step.seconds * 1000);
+        coverage.setBack(after);
         if (scan !== null) this.#add(step.at + DETECTED_AFTER, { type: 'holding', ...this.#at(step.at + DETECTED_AFTER), ...scan });
       }
     }
@@ -273,8 +273,8 @@ class Week {
   *#scans(at: number, last: boolean): Generator<RecordEntry> {
     if (Math.floor(at / 3600) === Math.floor(this.#scannedAt / 3600) && !last) return;
     this.#scannedAt = at;
-    for (const holding of [this.#stored, this.#collected]) {
-      const scan = holding.scan(at, this.#clocks.wall(at));
+    for (const coverage of [this.#stored, this.#collected]) {
+      const scan = coverage.scan(at, this.#clocks.wall(at));
       if (scan !== null) yield { type: 'holding', ...this.#at(at), ...scan };
     }
   }

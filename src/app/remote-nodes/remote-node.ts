@@ -1,7 +1,12 @@
-import { type Alert, alertId } from '../../core/alerts/alert.ts';
-import { isPlausible, type NodeWatch } from '../../core/alerts/node-watch.ts';
+import type { Config } from '../../config/schema.ts';
+import { type Alert, alertId, STALE_METRIC } from '../../core/alerts/alert.ts';
+import { isPlausible, type KnownNode, type NodeWatch } from '../../core/alerts/node-watch.ts';
 import { TokenBucket } from '../../core/alerts/rate-limit.ts';
-import { isoUtc } from '../../core/time/time.ts';
+import type { HealthStatus } from '../../core/health-status.ts';
+import type { Log, Mark, Publisher, RecordedAlert } from '../../core/ports.ts';
+import { type Clocks, isoUtc } from '../../core/time/time.ts';
+import type { Live } from '../live.ts';
+import type { LeftNodes } from './left-nodes.ts';
 
 /** Rate limit of one node, which may publish at up to 1000 Hz. */
 const STATUSES_PER_SECOND = 1200;
@@ -109,8 +114,6 @@ export class RemoteNode {
   }
 }
 
-export const STALE_METRIC = 'health_status';
-
 /** The alert that a node is stale. */
 export function makeStaleAlert({ name, watch }: RemoteNode, staleSeconds: number, uniqueId: string, nowMs: number): Alert {
   const toMilliseconds = (seconds: number): number => Math.round(seconds * 1000) / 1000;
@@ -130,4 +133,50 @@ function roundHertz(periodSeconds: number): number {
   const hertz = 1 / periodSeconds;
   const plain = hertz >= 1 ? Math.round(hertz) : 1 / Math.round(periodSeconds);
   return Math.abs(plain / hertz - 1) < 0.03 ? plain : Number(hertz.toPrecision(3));
+}
+
+export interface RemoteNodeRules {
+  readonly graceSeconds: number;
+  /** Hours without data after which a node is forgotten; 0: never. */
+  readonly forgetAfterHours: number;
+  /** Nodes that become stale also after leaving in an orderly way. */
+  readonly expectedNodes: readonly string[];
+}
+
+export function remoteNodeRules({ alerts, ops }: Config): RemoteNodeRules {
+  return {
+    graceSeconds: alerts.node_grace_seconds,
+    forgetAfterHours: alerts.forget_node_after_hours,
+    expectedNodes: ops.check.nodes,
+  };
+}
+
+export interface RemoteNodesOptions {
+  readonly localNode: string;
+  /** False: nothing is received, so known nodes must not become stale. */
+  readonly isOn?: boolean;
+  readonly rules: RemoteNodeRules;
+  readonly clocks: Clocks;
+  readonly log: Log;
+  readonly live: Live;
+  readonly store: {
+    recordHealth(status: HealthStatus, line: string, timestampMs: number, isNewcomer: boolean): Mark | null;
+    dropNewcomer(node: string): void;
+    readonly alertsNotStored: number;
+    recordAlert(alert: Alert): Promise<RecordedAlert>;
+    recordRate(node: string, hertz: number, sinceMs: number): void;
+  };
+  /** Stores over restarts which nodes left. */
+  readonly left: Pick<LeftNodes, 'read' | 'write'>;
+  /** Publishes remote data to the readers of /events only, never back to the graph. */
+  readonly events: Pick<Publisher, 'publishHealth' | 'publishAlert'>;
+  /** Publishes alerts that this machine raises about remote nodes, like its own. */
+  readonly publishAlerts: (changes: readonly Alert[]) => void;
+}
+
+/** State of earlier runs. */
+export interface RemoteNodesPast {
+  readonly openAlerts: readonly Alert[];
+  /** Remote nodes with stored statuses. */
+  readonly remoteNodes: readonly KnownNode[];
 }

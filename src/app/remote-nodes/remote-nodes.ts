@@ -1,5 +1,5 @@
 import { monotonicFactory } from 'ulid';
-import { type Alert, alertId, nodeOfAlertId } from '../../core/alerts/alert.ts';
+import { type Alert, alertId, NODE_LIMIT_METRIC, nodeOfAlertId, raisedBy } from '../../core/alerts/alert.ts';
 import { type KnownNode, NodeWatch, type Stamp, stampOf } from '../../core/alerts/node-watch.ts';
 import { LineLimit, TokenBucket } from '../../core/alerts/rate-limit.ts';
 import type { HealthStatus } from '../../core/health-status.ts';
@@ -8,17 +8,19 @@ import type { Mark } from '../../core/ports.ts';
 import { isoUtc } from '../../core/time/time.ts';
 import type { StatusDocument } from '../../http/api/schema.ts';
 import type { GraphListener } from '../../ros/graph.ts';
-import { MAX_NODES, NodePlaces, SHORT_FROM } from './node-places.ts';
+import { MAX_NODES, NodeLimit, SHORT_FROM } from './node-limit.ts';
 import { RemoteAlerts } from './remote-alerts.ts';
-import { makeStaleAlert, RemoteNode, type SeenTimes, STALE_METRIC } from './remote-node.ts';
-import type { RemoteNodeRules, RemoteNodesOptions, RemoteNodesPast } from './remote-node-options.ts';
-
-export { remoteNodeRules } from './remote-node-options.ts';
+import {
+  makeStaleAlert,
+  RemoteNode,
+  type RemoteNodeRules,
+  type RemoteNodesOptions,
+  type RemoteNodesPast,
+  type SeenTimes,
+} from './remote-node.ts';
 
 export type RemoteCounts = NonNullable<StatusDocument['remote']>;
 
-/** Metric of the alert raised when the list of remote nodes is almost full. */
-export const PLACES_METRIC = 'remote_nodes';
 /** A newcomer is removed after this long without data. */
 const NEWCOMER_FORGET_SECONDS = 7200;
 /** A node seen over less than this time is young. */
@@ -46,7 +48,7 @@ export class RemoteNodes implements Pick<Required<GraphListener>, 'onHealthStatu
   readonly #options: RemoteNodesOptions;
   readonly #uniqueId = monotonicFactory(Math.random);
   readonly #nodes = new Map<string, RemoteNode>();
-  readonly #capacity = new NodePlaces(this.#nodes);
+  readonly #capacity = new NodeLimit(this.#nodes);
   readonly #alerts: RemoteAlerts;
   readonly #lines = new LineLimit();
   readonly #statuses = new TokenBucket(ALL_STATUSES_PER_SECOND, ALL_STATUSES_PER_SECOND);
@@ -141,12 +143,12 @@ export class RemoteNodes implements Pick<Required<GraphListener>, 'onHealthStatu
     }
     for (const alert of remoteAlerts) {
       const node = this.#nodes.get(nodeOfAlertId(alert.alert_id));
-      if (alert.metric !== STALE_METRIC) this.#alerts.adopt(alert);
+      if (raisedBy(alert, localNode) === 'other') this.#alerts.adopt(alert);
       else if (node) this.#adoptStale(node, alert);
       else this.#resolve(alert);
     }
     for (const name of hasAlert) if (!this.#nodes.has(name)) void Promise.all(this.#alerts.end(name));
-    const capacityAlert = openAlerts.find(({ alert_id, metric }) => metric === PLACES_METRIC && nodeOfAlertId(alert_id) === localNode);
+    const capacityAlert = openAlerts.find((alert) => raisedBy(alert, localNode) === 'node limit');
     if (capacityAlert && this.#capacityAlert) this.#resolve(capacityAlert);
     this.#capacityAlert ??= capacityAlert ?? null;
     this.#updateCapacityAlert();
@@ -193,7 +195,7 @@ export class RemoteNodes implements Pick<Required<GraphListener>, 'onHealthStatu
     const { clocks, localNode } = this.#options;
     const name = nodeOfAlertId(alert.alert_id);
     // Each observer judges staleness by its own arrivals, so remote alerts about it are ignored.
-    if (!this.#isRunning || name === localNode || alert.metric === STALE_METRIC) return;
+    if (!this.#isRunning || raisedBy(alert, localNode) !== 'other') return;
     const node = this.#nodeOf(name, clocks.monotonicSeconds());
     if (!node) {
       this.#alerts.refuse('node limit reached', alert);
@@ -348,10 +350,10 @@ export class RemoteNodes implements Pick<Required<GraphListener>, 'onHealthStatu
     const value = this.#nodes.size;
     if (value >= SHORT_FROM === (this.#capacityAlert !== null)) return;
     const nowMs = clocks.wallMilliseconds();
-    const alert_id = this.#capacityAlert?.alert_id ?? alertId(localNode, PLACES_METRIC, this.#uniqueId(nowMs));
+    const alert_id = this.#capacityAlert?.alert_id ?? alertId(localNode, NODE_LIMIT_METRIC, this.#uniqueId(nowMs));
     const resolved = this.#capacityAlert !== null;
     const timestamp = isoUtc(nowMs);
-    const alert: Alert = { alert_id, severity: 'WARNING', metric: PLACES_METRIC, value, threshold: SHORT_FROM, timestamp, resolved };
+    const alert: Alert = { alert_id, severity: 'WARNING', metric: NODE_LIMIT_METRIC, value, threshold: SHORT_FROM, timestamp, resolved };
     this.#capacityAlert = resolved ? null : alert;
     publishAlerts([alert]);
   }

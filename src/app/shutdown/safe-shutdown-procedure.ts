@@ -1,13 +1,17 @@
-import type { ShutdownState, ShutdownStep } from '../../core/shutdown/shutdown.ts';
-import type { PowerControl, ShutdownContext, StepItem, StepRunner } from '../../core/shutdown/shutdown-ports.ts';
 import {
   nextPhase,
   ON_FAILURE,
+  type PowerControl,
+  type ShutdownContext,
   type ShutdownPhase,
+  type ShutdownState,
+  type ShutdownStep,
   type ShutdownTimes,
+  type StepItem,
   type StepOutcome,
+  type StepRunner,
   shutdownTimes,
-} from '../../core/shutdown/shutdown-sequence.ts';
+} from '../../core/shutdown/shutdown.ts';
 import { nullAfterTimeout, withTimeout } from '../timeout.ts';
 
 /** Severity of a report, for the log. */

@@ -1,19 +1,30 @@
 import { monotonicFactory } from 'ulid';
 import type { Log, Publisher } from '../../core/ports.ts';
-import type { ShutdownCall, ShutdownHandler, ShutdownProgress, ShutdownReply, ShutdownSource } from '../../core/shutdown/shutdown.ts';
-import { RequestLimit } from '../../core/shutdown/shutdown-limit.ts';
-import type { PowerControl, ShutdownBook, ShutdownContext } from '../../core/shutdown/shutdown-ports.ts';
-import { cutMessage, recordOf, type ShutdownOutcome, type ShutdownRecord, settled } from '../../core/shutdown/shutdown-record.ts';
-import { checkCall, MAX_REQUESTED_BY, type ShutdownRequest } from '../../core/shutdown/shutdown-request.ts';
+import {
+  checkCall,
+  cutMessage,
+  MAX_REQUESTED_BY,
+  type PowerControl,
+  recordOf,
+  type ShutdownBook,
+  type ShutdownCall,
+  type ShutdownContext,
+  type ShutdownHandler,
+  type ShutdownOutcome,
+  type ShutdownProgress,
+  type ShutdownRecord,
+  type ShutdownReply,
+  type ShutdownRequest,
+  type ShutdownSource,
+  settled,
+} from '../../core/shutdown/shutdown.ts';
+import { RefusalTally, RequestLimit } from '../../core/shutdown/shutdown-limit.ts';
 import { type Clocks, isoUtc } from '../../core/time/time.ts';
 import type { StatusDocument } from '../../http/api/schema.ts';
 import { nullAfterTimeout } from '../timeout.ts';
-import { Callers, type FindUsers } from './safe-shutdown-callers.ts';
+import { Callers, type FindUsers, type ShutdownRunners } from './safe-shutdown-callers.ts';
 import { Procedure, type Report } from './safe-shutdown-procedure.ts';
-import { RefusalRegister } from './safe-shutdown-register.ts';
-import type { ShutdownRunners } from './safe-shutdown-runners.ts';
 import type { ShutdownSettings } from './safe-shutdown-settings.ts';
-import { REQUESTS_SHOWN, shutdownStatus } from './safe-shutdown-status.ts';
 
 export interface SafeShutdownOptions {
   readonly settings: ShutdownSettings;
@@ -278,4 +289,77 @@ export class SafeShutdown {
   #now(): string {
     return isoUtc(this.#options.clocks.wallMilliseconds());
   }
+}
+
+/** How often aggregated refusals are saved. */
+const SAVE_SECONDS = 60;
+
+/** Logs and records every refusal, individually or, in a burst, aggregated. */
+class RefusalRegister {
+  readonly #book: ShutdownBook;
+  readonly #log: Log;
+  readonly #tally = new RefusalTally();
+  #timer: NodeJS.Timeout | null = null;
+
+  constructor(book: ShutdownBook, log: Log) {
+    this.#book = book;
+    this.#log = log;
+  }
+
+  add(refusal: ShutdownRecord, nowSeconds: number): void {
+    const alone = this.#tally.add(refusal, nowSeconds);
+    if (alone) void this.#save(alone);
+    else this.#timer ??= setTimeout(() => void this.flush(), SAVE_SECONDS * 1000).unref();
+  }
+
+  /** Saves the refusals aggregated so far. */
+  async flush(): Promise<void> {
+    if (this.#timer) clearTimeout(this.#timer);
+    this.#timer = null;
+    const together = this.#tally.due();
+    if (together) await this.#save(together);
+  }
+
+  async #save(record: ShutdownRecord): Promise<void> {
+    const { address, calls, message, port, reason, requested_by, timeout, user } = record;
+    this.#log('warning', 'safe shutdown refused', { why: message, reason, requested_by, timeout, address, port, user, calls });
+    await this.#book.recordShutdown(record);
+  }
+}
+
+type Shutdown = StatusDocument['shutdown'];
+
+/** Number of requests listed in /status. */
+const REQUESTS_SHOWN = 10;
+
+interface ShutdownKnown {
+  readonly settings: Pick<ShutdownSettings, 'enabled' | 'action'>;
+  readonly problem: string | null;
+  /** The last accepted request, of this or an earlier run. */
+  readonly last: ShutdownRecord | null;
+  /** Null: none is in progress. */
+  readonly secondsLeft: number | null;
+  readonly counts: { readonly accepted: number; readonly refused: number };
+  readonly requests: readonly ShutdownRecord[];
+}
+
+/** The safe shutdown part of /status. */
+export function shutdownStatus({ settings, problem, last, secondsLeft, counts, requests }: ShutdownKnown): Shutdown {
+  const outcome = last?.outcome ?? 'none';
+  return {
+    enabled: settings.enabled,
+    action: settings.action,
+    problem,
+    state: outcome === 'refused' ? 'none' : outcome,
+    request_id: last?.request_id ?? null,
+    reason: last?.reason ?? null,
+    requested_by: last?.requested_by ?? null,
+    step: last?.step ?? null,
+    seconds_left: secondsLeft === null ? null : Math.round(secondsLeft * 1000) / 1000,
+    started: last?.timestamp ?? null,
+    ended: last?.ended ?? null,
+    message: last?.message ?? null,
+    ...counts,
+    requests: requests.map(({ boot_id: _, ...request }) => request),
+  };
 }

@@ -1,3 +1,5 @@
+import type { Metric, Reading } from '../metrics.ts';
+
 export const SEVERITIES = ['WARNING', 'ERROR', 'CRITICAL'] as const;
 export type Severity = (typeof SEVERITIES)[number];
 
@@ -33,6 +35,20 @@ export function nodeOfAlertId(id: string): string {
   return disk < 0 ? id.split('/').slice(0, -2).join('/') : id.slice(0, disk);
 }
 
+/** Metric of the alert about a node whose statuses stopped arriving. */
+export const STALE_METRIC = 'health_status';
+/** Metric of the alert about the number of nodes that a service stores. */
+export const NODE_LIMIT_METRIC = 'remote_nodes';
+
+/**
+ * Who raises and resolves an alert, seen from a service. `thresholds`: its threshold monitor; `node limit`: its limit of remote nodes;
+ * `staleness`: every service that observes the node, of which one publishes the alert; `other`: the node that the alert is about.
+ */
+export function raisedBy({ alert_id, metric }: Alert, localNode: string): 'thresholds' | 'node limit' | 'staleness' | 'other' {
+  if (nodeOfAlertId(alert_id) === localNode) return metric === NODE_LIMIT_METRIC ? 'node limit' : 'thresholds';
+  return metric === STALE_METRIC ? 'staleness' : 'other';
+}
+
 /** Two changes are the same exactly if their keys are equal: a publisher, a file or a page may deliver a change more than once. */
 export function changeKey({
   alert_id,
@@ -41,4 +57,38 @@ export function changeKey({
   timestamp,
 }: Pick<Alert, 'alert_id' | 'resolved' | 'severity' | 'timestamp'>): string {
   return JSON.stringify([alert_id, timestamp, severity, resolved]);
+}
+
+export interface Threshold {
+  readonly warning: number;
+  readonly critical: number;
+}
+
+export type Thresholds = Readonly<Record<Metric, Threshold>>;
+
+/** From healthy to worst. UNKNOWN is last: without data no other status can be relied on. */
+export const STATUSES = ['OK', 'WARNING', 'ERROR', 'CRITICAL', 'UNKNOWN'] as const;
+export type Status = (typeof STATUSES)[number];
+
+/** A threshold is crossed when value ≥ threshold. */
+export function statusOfReading(reading: Reading, threshold: Threshold): Status {
+  if (reading === null) return 'UNKNOWN';
+  if (reading >= threshold.critical) return 'CRITICAL';
+  return reading >= threshold.warning ? 'WARNING' : 'OK';
+}
+
+/** The worst of the statuses; UNKNOWN for none. */
+export function worstStatus(statuses: Iterable<Status>): Status {
+  let worst = -1;
+  for (const status of statuses) worst = Math.max(worst, STATUSES.indexOf(status));
+  return STATUSES[worst] ?? 'UNKNOWN';
+}
+
+/** The status of a node or of one metric: the worst of its available values and its open alerts. UNKNOWN if no value is available. */
+export function healthStatusOf(values: Iterable<Status>, openAlerts: Iterable<{ readonly severity: Severity }>): Status {
+  let worst = -1;
+  for (const status of values) if (status !== 'UNKNOWN') worst = Math.max(worst, STATUSES.indexOf(status));
+  if (worst < 0) return 'UNKNOWN';
+  for (const { severity } of openAlerts) worst = Math.max(worst, STATUSES.indexOf(severity));
+  return STATUSES[worst] as Status;
 }

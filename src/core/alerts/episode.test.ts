@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { runs, SEED } from '../../../testkit/effort.ts';
+import type { Threshold } from './alert.ts';
 import { type AlertTiming, type EpisodeState, freshEpisode, type Level, stepEpisode, TRANSITIONS } from './episode.ts';
-import type { Threshold } from './thresholds.ts';
 
 const cpu: Threshold = { warning: 80, critical: 90 };
 const timing: AlertTiming = {

@@ -1,9 +1,9 @@
 import type { HealthStatus } from '../health-status.ts';
 import { METRICS } from '../metrics.ts';
-import { quantile } from '../statistics/quantile.ts';
+import { quantile } from '../statistics/summary.ts';
 import { DAY_MS } from '../time/time.ts';
-import { initialStaleState, type StaleChange, type StaleState, stepStale } from './stale-episode.ts';
-import { STATUSES } from './thresholds.ts';
+import { STATUSES } from './alert.ts';
+import { initialStaleState, type StaleChange, type StaleState, stepStale } from './episode.ts';
 
 /** Identifies a status of a node: its time stamp and, for rates with several statuses per time stamp, its content. */
 export interface Stamp {

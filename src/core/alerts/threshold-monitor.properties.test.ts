@@ -3,10 +3,9 @@ import t from 'tap';
 import { runs, SEED } from '../../../testkit/effort.ts';
 import type { Sample } from '../health-status.ts';
 import { METRICS, type Metric, type Readings } from '../metrics.ts';
-import type { Alert } from './alert.ts';
+import type { Alert, Threshold, Thresholds } from './alert.ts';
 import { type AlertTiming, type Level, TRANSITIONS } from './episode.ts';
 import { type JudgingRules, ThresholdMonitor } from './threshold-monitor.ts';
-import type { Threshold, Thresholds } from './thresholds.ts';
 
 // Invariants for every sequence of samples: random thresholds and timing, readings that stay at, between, inside and around the
 // thresholds or are missing, irregular spacing, reloads, restarts and late lists of open alerts in between.

@@ -2,10 +2,9 @@ import t from 'tap';
 import type { Sample } from '../health-status.ts';
 import { METRICS, type Readings } from '../metrics.ts';
 import { isoUtc } from '../time/time.ts';
-import type { Alert } from './alert.ts';
+import type { Alert, Thresholds } from './alert.ts';
 import type { AlertTiming } from './episode.ts';
 import { type JudgingPast, type JudgingRules, ThresholdMonitor } from './threshold-monitor.ts';
-import type { Thresholds } from './thresholds.ts';
 
 const EPOCH_MS = Date.UTC(2026, 2, 4, 5, 6, 0);
 const idle: Readings = { cpu_percent: 10, memory_percent: 20, disk_percent: 30, temperature: 40 };

@@ -1,10 +1,17 @@
 import type { Sample } from '../health-status.ts';
 import { METRICS, type Metric, type Reading } from '../metrics.ts';
 import { isoUtc } from '../time/time.ts';
-import { type Alert, alertId, diskMetric } from './alert.ts';
-import { type AlertTiming, type EpisodeState, freshEpisode, type Level, stepEpisode } from './episode.ts';
-import { initialStaleState, type StaleState, stepStale } from './stale-episode.ts';
-import type { Thresholds } from './thresholds.ts';
+import { type Alert, alertId, diskMetric, type Thresholds } from './alert.ts';
+import {
+  type AlertTiming,
+  type EpisodeState,
+  freshEpisode,
+  initialStaleState,
+  type Level,
+  type StaleState,
+  stepEpisode,
+  stepStale,
+} from './episode.ts';
 
 export interface JudgingRules {
   readonly nodeName: string;

@@ -1,10 +1,9 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { runs, SEED } from '../../../testkit/effort.ts';
-import { STATUSES, type Status } from '../alerts/thresholds.ts';
+import { STATUSES, type Status } from '../alerts/alert.ts';
 import { METRICS, type Readings } from '../metrics.ts';
 import type { ClockEvent } from '../time/clock-watch.ts';
-import { percentiles } from './histogram.ts';
 import {
   addSample,
   bridgeEnds,
@@ -14,6 +13,7 @@ import {
   meanOf,
   mergeAllHistograms,
   mergeSummary,
+  percentiles,
   type Summary,
   standardDeviationOf,
   worstOfSummary,

@@ -1,3 +1,5 @@
+import type { Clocks } from './time.ts';
+
 /** The three clocks, read at the same moment. */
 export interface ClockReading {
   readonly monotonicSeconds: number;
@@ -35,4 +37,38 @@ export function compareClocks(before: ClockReading, after: ClockReading): ClockE
   const stepped = wallJump - suspended;
   if (Math.abs(stepped) >= CLOCK_JUMP_SECONDS) event('step', stepped);
   return events;
+}
+
+/** Interval of comparing all three clocks: reading boot time costs one or two system calls. */
+const COMPARE_SECONDS = 1;
+
+/** Detects suspends and steps of the wall clock. */
+export class ClockCheck {
+  readonly #clocks: Clocks;
+  readonly #record: (event: ClockEvent) => void;
+  #last: ClockReading | null = null;
+
+  constructor(clocks: Clocks, record: (event: ClockEvent) => void) {
+    this.#clocks = clocks;
+    this.#record = record;
+  }
+
+  /**
+   * Called with every sample. A jump of the wall clock is detected at the first sample after it, so that the gap around it is at most one
+   * period; otherwise the clocks are compared once per second at most.
+   */
+  check(): void {
+    const monotonicSeconds = this.#clocks.monotonicSeconds();
+    const wallMilliseconds = this.#clocks.wallMilliseconds();
+    const last = this.#last;
+    if (last) {
+      const passedSeconds = monotonicSeconds - last.monotonicSeconds;
+      const wallJump = (wallMilliseconds - last.wallMilliseconds) / 1000 - passedSeconds;
+      if (passedSeconds < COMPARE_SECONDS && Math.abs(wallJump) < CLOCK_JUMP_SECONDS) return;
+    }
+    const reading: ClockReading = { monotonicSeconds, wallMilliseconds, bootSeconds: this.#clocks.bootSeconds() };
+    this.#last = reading;
+    if (!last) return;
+    for (const event of compareClocks(last, reading)) this.#record(event);
+  }
 }

@@ -1,8 +1,6 @@
 import * as v from 'valibot';
-import { SEVERITIES } from '../../core/alerts/alert.ts';
-import { STATUSES } from '../../core/alerts/thresholds.ts';
-import { SHUTDOWN_ACTIONS, SHUTDOWN_REASONS, SHUTDOWN_STATES, SHUTDOWN_STEPS } from '../../core/shutdown/shutdown.ts';
-import { SHUTDOWN_OUTCOMES } from '../../core/shutdown/shutdown-record.ts';
+import { SEVERITIES, STATUSES } from '../../core/alerts/alert.ts';
+import { SHUTDOWN_ACTIONS, SHUTDOWN_OUTCOMES, SHUTDOWN_REASONS, SHUTDOWN_STATES, SHUTDOWN_STEPS } from '../../core/shutdown/shutdown.ts';
 import { about, count, instant, reading, seconds, text, timestamp } from './fields.ts';
 import { opsDocumentSchema } from './ops-schema.ts';
 

@@ -1,9 +1,9 @@
 import type { Severity } from '../../core/alerts/alert.ts';
 import type { Mark } from '../../core/ports.ts';
 import { type Context, nodeOf, pageHeaders, queryStore, sendBody } from '../context.ts';
+import { formatId, parseId } from '../events.ts';
 import { decodeCursor, encodeCursor, givenRange, invalid, type Query } from '../parameters.ts';
 import { Problem } from '../problem.ts';
-import { formatId, parseId } from '../resume.ts';
 
 /** GET /alerts: open alerts and the alerts of 24 hours or of a range, newest first; with `after`, changes in the order of recording. */
 export async function alerts(context: Context): Promise<void> {

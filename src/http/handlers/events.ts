@@ -1,6 +1,5 @@
 import { type Handler, nodeOf } from '../context.ts';
-import type { EventHub } from '../events.ts';
-import type { EventKind } from '../resume.ts';
+import type { EventHub, EventKind } from '../events.ts';
 
 /** GET /events: server-sent events, resumed by Last-Event-ID. */
 export function events(hub: EventHub): Handler {

@@ -2,8 +2,7 @@ import { read } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { SNAPSHOT_HEADER, type Snapshot, SnapshotRefused } from '../../core/snapshot.ts';
 import { isoUtc } from '../../core/time/time.ts';
-import { isForThisMachine } from '../clients.ts';
-import { type Handler, waitForDrain } from '../context.ts';
+import { type Handler, isForThisMachine, waitForDrain } from '../context.ts';
 import { Problem, type ProblemCode } from '../problem.ts';
 
 /** Larger than the buffer of a response, so that each write waits for the client to read, after which the chunk can be reused. */

@@ -14,8 +14,7 @@ import { ENCLAVE_DATA, newPrefix } from './identity.ts';
 import { nameOf, replyTopicOf, topicOf, typeHashData } from './names.ts';
 import { type GraphNode, NodeGraph } from './node-graph.ts';
 import { ParameterServices } from './parameter-services.ts';
-import type { ServiceServer } from './service-server.ts';
-import { endpointsOf, shutdownServices } from './shutdown-services.ts';
+import { endpointsOf, type ServiceServer, shutdownServices } from './service-server.ts';
 import { type Kind, TopicReaders } from './topic-readers.ts';
 
 export type TopicName = 'healthStatus' | 'alerts' | 'shutdownStatus' | 'diagnostics';

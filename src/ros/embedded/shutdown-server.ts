@@ -6,8 +6,7 @@ import { ENCLAVE_DATA, newPrefix } from './identity.ts';
 import { type Joined, Membership } from './membership.ts';
 import { NodeGraph } from './node-graph.ts';
 import { ParameterServices } from './parameter-services.ts';
-import type { ServiceServer } from './service-server.ts';
-import { endpointsOf, shutdownServices } from './shutdown-services.ts';
+import { endpointsOf, type ServiceServer, shutdownServices } from './service-server.ts';
 import { isLoopbackOnly } from './static-peers.ts';
 
 export interface ShutdownServerOptions extends GraphOptions {

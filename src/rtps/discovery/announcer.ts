@@ -2,7 +2,7 @@ import type { Change } from '../endpoints/writer.ts';
 import type { Logger } from '../log.ts';
 import { type AmplificationLimit, pauseSeconds } from '../net/amplification.ts';
 import { type Channel, type Interface, isInNetwork, type Network } from '../net/network.ts';
-import type { Packer } from '../wire/packer.ts';
+import type { Packer } from '../wire/message-writer.ts';
 import { ENTITY, type GuidPrefix, guidOf, type Locator, MULTICAST_GROUP, ports, VENDOR } from '../wire/protocol.ts';
 import type { NumberedWriter } from './challenge.ts';
 import { endOfInstance, participantKey, participantPayload } from './discovery-data.ts';

@@ -1,6 +1,6 @@
 import type { Peers } from '../discovery/peers.ts';
 import type { Channel, Network } from '../net/network.ts';
-import type { Packer } from '../wire/packer.ts';
+import type { Packer } from '../wire/message-writer.ts';
 import { type EntityId, type Guid, prefixOf } from '../wire/protocol.ts';
 import type { Endpoints } from './endpoints.ts';
 import type { SendToWriter } from './reader.ts';
@@ -51,5 +51,42 @@ export class Outbox {
     if (port === undefined) return;
     const mayBeUnreachable = this.#peers.mayBeUnreachable(peer, nowSeconds);
     for (const datagram of datagrams) this.#network.send(channel, datagram, address, port, mayBeUnreachable);
+  }
+}
+
+/**
+ * One timer for all deadlines, set to the earliest one: an idle participant causes no wake-ups.
+ */
+export class Agenda {
+  readonly #monotonicSeconds: () => number;
+  readonly #onDue: () => void;
+  #timer: NodeJS.Timeout | null = null;
+  #dueSeconds = Number.POSITIVE_INFINITY;
+
+  constructor(monotonicSeconds: () => number, onDue: () => void) {
+    this.#monotonicSeconds = monotonicSeconds;
+    this.#onDue = onDue;
+  }
+
+  /** When the timer will fire: monotonic seconds, Infinity when it is not set. */
+  get dueSeconds(): number {
+    return this.#dueSeconds;
+  }
+
+  /** Sets the timer to this moment; Infinity: never. */
+  set(dueSeconds: number): void {
+    if (dueSeconds === this.#dueSeconds) return;
+    if (this.#timer) clearTimeout(this.#timer);
+    this.#timer = null;
+    this.#dueSeconds = dueSeconds;
+    if (!Number.isFinite(dueSeconds)) return;
+    // One millisecond more, since a timer may fire slightly early and would have to be set again.
+    const milliseconds = Math.max(1, Math.ceil((dueSeconds - this.#monotonicSeconds()) * 1000) + 1);
+    this.#timer = setTimeout(() => {
+      this.#timer = null;
+      this.#dueSeconds = Number.POSITIVE_INFINITY;
+      this.#onDue();
+    }, milliseconds);
+    this.#timer.unref();
   }
 }

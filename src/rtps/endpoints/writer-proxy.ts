@@ -1,6 +1,8 @@
-import type { OctetBudget } from '../limits.ts';
+import { kept, LIMITS, type OctetBudget } from '../limits.ts';
+import type { Source } from '../net/network.ts';
+import type { DataFragSubmessage, DataSubmessage } from '../wire/message-reader.ts';
 import type { Guid } from '../wire/protocol.ts';
-import { ReorderBuffer } from './reorder-buffer.ts';
+import { Reassembly } from './reassembly.ts';
 
 /** A matched remote writer. */
 export interface MatchedWriter {
@@ -64,4 +66,95 @@ export function newProxy(
     requestedAt: Number.NEGATIVE_INFINITY,
     requestAgainAt: Number.POSITIVE_INFINITY,
   };
+}
+
+/** A sample that waits for an earlier one; null: a number that the writer has declared irrelevant. */
+type Waiting = { readonly data: DataSubmessage; readonly source: Source } | null;
+
+/**
+ * The reorder buffer of one remote writer: samples received out of order, irrelevant numbers, and incomplete samples. All of it counts
+ * towards the participant's budget; an earlier sample evicts later ones, which are requested again.
+ */
+export class ReorderBuffer {
+  readonly #budget: OctetBudget;
+  readonly #waiting = new Map<number, Waiting>();
+  readonly #partly: Reassembly;
+
+  constructor(budget: OctetBudget) {
+    this.#budget = budget;
+    this.#partly = new Reassembly({
+      take: (octets, number) => this.#take(octets, number),
+      giveBack: (octets) => budget.giveBack(octets),
+    });
+  }
+
+  has(number: number): boolean {
+    return this.#waiting.has(number);
+  }
+
+  hasPart(number: number): boolean {
+    return this.#partly.has(number);
+  }
+
+  /** Missing fragments of an incomplete sample. */
+  missingParts(number: number): number[] {
+    return this.#partly.missing(number);
+  }
+
+  /** Adds fragments; returns the sample once it is complete. */
+  addPart(data: DataFragSubmessage): DataSubmessage | null {
+    return this.#partly.add(data);
+  }
+
+  /** Buffers a sample ahead of `next`, the next number to deliver; false: a limit is reached. */
+  put(number: number, what: Waiting, next: number): boolean {
+    if (this.#waiting.has(number)) return true;
+    if (number - next > LIMITS.waitingSamples || this.#waiting.size >= LIMITS.waitingSamples) return false;
+    if (!this.#take(octetsOf(what), number)) return false;
+    this.#waiting.set(number, what && withoutDatagram(what));
+    this.#partly.drop(number);
+    return true;
+  }
+
+  /** Removes and returns the entry of this number; undefined: none. */
+  remove(number: number): Waiting | undefined {
+    this.#partly.drop(number);
+    const what = this.#waiting.get(number);
+    if (what === undefined) return undefined;
+    this.#waiting.delete(number);
+    this.#budget.giveBack(octetsOf(what));
+    return what;
+  }
+
+  /** Buffered numbers below `end`, ascending. */
+  below(end: number): number[] {
+    return [...this.#waiting.keys()].filter((number) => number < end).sort((a, b) => a - b);
+  }
+
+  dropPartsBelow(number: number): void {
+    this.#partly.dropBelow(number);
+  }
+
+  clear(): void {
+    this.#partly.clear();
+    for (const number of this.#waiting.keys()) this.remove(number);
+  }
+
+  #take(octets: number, forNumber: number): boolean {
+    while (!this.#budget.take(octets)) {
+      const latest = Math.max(this.#partly.latest, ...this.#waiting.keys());
+      if (latest <= forNumber) return false;
+      this.remove(latest);
+    }
+    return true;
+  }
+}
+
+function octetsOf(what: Waiting): number {
+  return LIMITS.waitingOverheadOctets + (what?.data.payload?.length ?? 0);
+}
+
+/** Copies the sample, so that the datagram's memory is not retained. */
+function withoutDatagram({ data, source }: NonNullable<Waiting>): Waiting {
+  return { source, data: { ...data, payload: data.payload && kept(data.payload), inlineQos: data.inlineQos?.detached() ?? null } };
 }

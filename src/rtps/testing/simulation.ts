@@ -2,7 +2,7 @@ import { type MatchedWriter, StatefulReader } from '../endpoints/reader.ts';
 import { type MatchedReader, StatefulWriter } from '../endpoints/writer.ts';
 import { LIMITS, OctetBudget } from '../limits.ts';
 import { type MessageHandler, readMessage } from '../wire/message-reader.ts';
-import { Packer } from '../wire/packer.ts';
+import { Packer } from '../wire/message-writer.ts';
 import { type EntityId, type Guid, guidOf, VENDOR } from '../wire/protocol.ts';
 import { SOURCE } from './reader-rig.ts';
 

@@ -2,21 +2,19 @@ import type { DatabaseSync } from 'node:sqlite';
 import { type Alert, nodeOfAlertId } from '../../core/alerts/alert.ts';
 import type { KnownNode } from '../../core/alerts/node-watch.ts';
 import type { Mark } from '../../core/ports.ts';
-import type { ShutdownRecord } from '../../core/shutdown/shutdown-record.ts';
+import type { ShutdownRecord } from '../../core/shutdown/shutdown.ts';
 import type { ClockEvent } from '../../core/time/clock-watch.ts';
-import { AlertLog } from '../events/alert-log.ts';
-import { AlertTable, type RecordedChange } from '../events/alert-table.ts';
+import { DAY_MS } from '../../core/time/time.ts';
+import { AlertLog, AlertTable } from '../events/alert-log.ts';
 import { Notes } from '../events/clock-events.ts';
 import { ShutdownLog } from '../events/shutdown-log.ts';
 import { Hours } from '../rollups/hours.ts';
 import type { Columns } from '../samples/chunk.ts';
 import { RawSamples } from '../samples/raw-samples.ts';
-import type { Recordings, SegmentPart } from '../samples/recorded.ts';
-import { pagesOfLog, sizeOf } from './database.ts';
-import { DatabaseFile, type DatabaseFileOptions } from './database-file.ts';
+import type { RecordedChange, Recordings, SegmentPart } from '../samples/recorded.ts';
+import { DatabaseFile, type DatabaseFileOptions, pagesOfLog, sizeOf } from './database.ts';
 import { NodeTable } from './node-table.ts';
 import { pruneByAge, pruneBySize, pruneRemoteAlerts } from './retention.ts';
-import { WriteBudget } from './write-budget.ts';
 
 /** Limits one transaction when many segments are pending. */
 const SEGMENTS_PER_TRANSACTION = 60;
@@ -277,5 +275,36 @@ export class Archive implements Recordings {
       this.#nodes.load();
       this.samples.reload();
     });
+  }
+}
+
+/**
+ * Daily write limit of remote nodes' alerts, equal to this machine's own daily writes. Any host on the network can publish alerts at any
+ * rate.
+ */
+const BYTES_PER_DAY = 20e6;
+/** A page goes to the write-ahead log with a header of 24 bytes, and later to the database, where the disk writes a block of 4096. */
+const BYTES_PER_PAGE = 2048 + 24 + 4096;
+/** A change updates a row and an index entry in two tables, and the index of the open episodes. */
+const BYTES_PER_CHANGE = 5 * BYTES_PER_PAGE;
+
+/** Counts the bytes written per day. A day begins with its first write. */
+class WriteBudget {
+  #startMs = 0;
+  #spent = 0;
+
+  /** Number of changes that may be written now, each at its highest cost. */
+  changes(nowMs: number): number {
+    // After the clock was set back the day is not over; a difference of a day in either direction starts a new one.
+    if (Math.abs(nowMs - this.#startMs) >= DAY_MS) {
+      this.#startMs = nowMs;
+      this.#spent = 0;
+    }
+    return Math.max(0, Math.ceil((BYTES_PER_DAY - this.#spent) / BYTES_PER_CHANGE));
+  }
+
+  /** Adds written pages of the log. */
+  spend(pages: number): void {
+    this.#spent += pages * BYTES_PER_PAGE;
   }
 }

@@ -6,8 +6,7 @@ import { runs, SEED } from '../../../testkit/effort.ts';
 import { temporaryFolder } from '../../../testkit/folder.ts';
 import { openDatabase } from '../database/database.ts';
 import { ALL, allPages, change, EVER, expectedAlerts, history, NOW, query } from '../testing/alerts.ts';
-import { AlertLog } from './alert-log.ts';
-import { AlertTable } from './alert-table.ts';
+import { AlertLog, AlertTable } from './alert-log.ts';
 
 const folder = temporaryFolder(t);
 let databases = 0;

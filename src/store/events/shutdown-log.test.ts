@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import t from 'tap';
 import { temporaryFolder } from '../../../testkit/folder.ts';
-import { recordOf, type ShutdownRecord } from '../../core/shutdown/shutdown-record.ts';
+import { recordOf, type ShutdownRecord } from '../../core/shutdown/shutdown.ts';
 import { isoUtc } from '../../core/time/time.ts';
 import { standInDatabase } from '../database/database.ts';
 import { parseSegment, Spool } from '../spool/spool.ts';

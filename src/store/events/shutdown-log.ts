@@ -1,6 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { ShutdownQuery } from '../../core/shutdown/shutdown-ports.ts';
-import type { ShutdownRecord } from '../../core/shutdown/shutdown-record.ts';
+import type { ShutdownQuery, ShutdownRecord } from '../../core/shutdown/shutdown.ts';
 
 /** Limit of stored records, separately for accepted and refused requests, so that refusals cannot displace accepted ones. */
 export const KEPT_OF_EACH = 2000;

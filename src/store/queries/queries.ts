@@ -1,7 +1,6 @@
-import { STATUSES, type Status } from '../../core/alerts/thresholds.ts';
+import { STATUSES, type Status } from '../../core/alerts/alert.ts';
 import { METRICS, type Metric } from '../../core/metrics.ts';
 import type { Aggregate, AggregateQuery, HistoryPage, HistoryQuery, MetricAggregate, Order, TimeRange } from '../../core/ports.ts';
-import { percentiles } from '../../core/statistics/histogram.ts';
 import {
   bridgeEnds,
   emptyHistograms,
@@ -9,13 +8,14 @@ import {
   type Histograms,
   meanOf,
   mergeAllHistograms,
+  percentiles,
   type Summary,
   standardDeviationOf,
 } from '../../core/statistics/summary.ts';
 import type { ClockEvent } from '../../core/time/clock-watch.ts';
 import { DAY_MS, HOUR_MS, isoUtc, MINUTE_MS } from '../../core/time/time.ts';
 import type { Archive } from '../database/archive.ts';
-import { clockTimeMs, futureJump, jumpsBetween } from '../events/clock-jumps.ts';
+import { clockTimeMs, futureJump, jumpsBetween } from '../events/clock-events.ts';
 import { Means } from '../rollups/means.ts';
 import { addRow, addStretch, hourOf } from '../rollups/tiers.ts';
 import { emptyPage } from '../samples/chunk.ts';

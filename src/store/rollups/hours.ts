@@ -1,15 +1,14 @@
-import type { DatabaseSync } from 'node:sqlite';
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { Histograms, Summary } from '../../core/statistics/summary.ts';
 import { HOUR_MS, MINUTE_MS } from '../../core/time/time.ts';
 import { isDamage } from '../database/database.ts';
 import type { NodeTable } from '../database/node-table.ts';
 import type { Notes } from '../events/clock-events.ts';
 import type { Columns } from '../samples/chunk.ts';
+import type { PendingPart } from '../samples/lag-table.ts';
 import type { RawSamples } from '../samples/raw-samples.ts';
-import type { PendingPart } from '../samples/segments.ts';
-import { HourTable } from './hour-table.ts';
 import { Means } from './means.ts';
-import { OpenHours } from './open-hours.ts';
+import { decodeHour, decodeMinuteMeans, decodeMinutes, encodeHour, encodeMinutes } from './summary-codec.ts';
 import { addToHour, emptyHour, type HourRecord, hourOf } from './tiers.ts';
 
 export interface HourSources {
@@ -165,5 +164,179 @@ export class Hours {
     }
     if (!written || written.summary.received <= hour.summary.received) return hour;
     return { ...hour, ...written, minutes: this.#table.minutes(id, hourMs) ?? new Map() };
+  }
+}
+
+/** A blob that cannot be decoded counts as missing; queries then use the other tiers. */
+function tryDecode<T>(decode: () => T): T | null {
+  try {
+    return decode();
+  } catch {
+    return null;
+  }
+}
+
+/** The minute and hour tiers. Each hour of a node is written once when it is over, and again only if more samples arrive for it. */
+export class HourTable {
+  readonly #db: DatabaseSync;
+  #selectMinutes: StatementSync | null = null;
+
+  constructor(db: DatabaseSync) {
+    this.#db = db;
+  }
+
+  write(nodeId: number, hour: HourRecord): void {
+    this.#db.prepare('INSERT OR REPLACE INTO minute VALUES (?, ?, ?)').run(nodeId, hour.hourMs, encodeMinutes(hour.minutes, hour.hourMs));
+    this.#db
+      .prepare('INSERT OR REPLACE INTO hour VALUES (?, ?, ?)')
+      .run(nodeId, hour.hourMs, encodeHour(hour.summary, hour.histograms, hour.hourMs));
+  }
+
+  /** Hours that begin in the range, ascending. */
+  starts(nodeId: number, fromMs: number, toMs: number): number[] {
+    const rows = this.#db
+      .prepare('SELECT hour_ms FROM hour WHERE node_id = ? AND hour_ms >= ? AND hour_ms < ? ORDER BY hour_ms')
+      .all(nodeId, fromMs, toMs) as { hour_ms: number }[];
+    return rows.map(({ hour_ms }) => hour_ms);
+  }
+
+  hour(nodeId: number, hourMs: number): { summary: Summary; histograms: Histograms } | null {
+    const row = this.#db.prepare('SELECT summary FROM hour WHERE node_id = ? AND hour_ms = ?').get(nodeId, hourMs) as
+      | { summary: Uint8Array }
+      | undefined;
+    return row ? tryDecode(() => decodeHour(row.summary, hourMs)) : null;
+  }
+
+  minutes(nodeId: number, hourMs: number): Map<number, Summary> | null {
+    const blob = this.#minuteBlob(nodeId, hourMs);
+    return blob && tryDecode(() => decodeMinutes(blob, hourMs));
+  }
+
+  /** The hour's minutes, averages only. */
+  minuteMeans(nodeId: number, hourMs: number): Means | null {
+    const blob = this.#minuteBlob(nodeId, hourMs);
+    return blob && tryDecode(() => decodeMinuteMeans(blob, hourMs));
+  }
+
+  #minuteBlob(nodeId: number, hourMs: number): Uint8Array | null {
+    this.#selectMinutes ??= this.#db.prepare('SELECT summaries FROM minute WHERE node_id = ? AND hour_ms = ?');
+    const row = this.#selectMinutes.get(nodeId, hourMs) as { summaries: Uint8Array } | undefined;
+    return row?.summaries ?? null;
+  }
+
+  last(nodeId: number): number | null {
+    return (this.#db.prepare('SELECT max(hour_ms) AS ms FROM hour WHERE node_id = ?').get(nodeId) as { ms: number | null }).ms;
+  }
+
+  /** Time of the first sample in the oldest hour. */
+  first(nodeId: number): number | null {
+    const row = this.#db.prepare('SELECT min(hour_ms) AS ms FROM hour WHERE node_id = ?').get(nodeId) as { ms: number | null };
+    if (row.ms === null) return null;
+    return this.hour(nodeId, row.ms)?.summary.firstMs ?? row.ms;
+  }
+}
+
+/** Limit of finished hours kept in memory while they cannot be written: over a week of one node, plus the last hour of each node. */
+const MAX_UNWRITTEN_HOURS = 200;
+
+export interface HourEntry {
+  readonly node: string;
+  readonly hour: HourRecord;
+}
+
+/** The hours in memory: each node's hour in progress, and finished hours until they are written. */
+export class OpenHours {
+  readonly #nowMs: () => number;
+  /** Returns the hour to continue: one that has samples already (after a restart or a clock step back), or an empty one. */
+  readonly #resume: (node: string, hourMs: number) => HourRecord;
+  readonly #addRow: (node: string, hour: HourRecord, columns: Columns, row: number) => void;
+  readonly #open = new Map<string, { readonly hour: HourRecord; grewMs: number; grew: boolean }>();
+  #finished: HourEntry[] = [];
+
+  constructor(
+    nowMs: () => number,
+    resume: (node: string, hourMs: number) => HourRecord,
+    addRow: (node: string, hour: HourRecord, columns: Columns, row: number) => void,
+  ) {
+    this.#nowMs = nowMs;
+    this.#resume = resume;
+    this.#addRow = addRow;
+  }
+
+  add(node: string, columns: Columns): void {
+    for (let i = 0; i < columns.count; i += 1) {
+      const hourMs = hourOf(columns.timestampMs[i] as number);
+      let hour = this.#open.get(node)?.hour;
+      if (hour?.hourMs !== hourMs) {
+        hour = this.#takeFinished(node, hourMs) ?? this.#resume(node, hourMs);
+        this.begin(node, hour);
+      }
+      this.#addRow(node, hour, columns, i);
+    }
+    const open = this.#open.get(node);
+    if (!open) return;
+    open.grewMs = this.#nowMs();
+    open.grew = true;
+  }
+
+  /** Makes `hour` the node's open hour; the previous one is finished. */
+  begin(node: string, hour: HourRecord): void {
+    const before = this.#open.get(node);
+    if (before) this.keep({ node, hour: before.hour });
+    this.#open.set(node, { hour, grewMs: this.#nowMs(), grew: false });
+  }
+
+  keep(entry: HourEntry): void {
+    this.#finished.push(entry);
+    if (this.#finished.length > MAX_UNWRITTEN_HOURS + this.#open.size) this.#finished.shift();
+  }
+
+  of(node: string): HourRecord[] {
+    const open = this.#open.get(node);
+    const finished = this.#finished.filter((entry) => entry.node === node).map(({ hour }) => hour);
+    return open ? [...finished, open.hour] : finished;
+  }
+
+  find(node: string, hourMs: number): HourRecord | null {
+    return this.of(node).find((hour) => hour.hourMs === hourMs) ?? null;
+  }
+
+  /** Finished hours: a later one has begun, or no sample was added for an hour. */
+  finished(): readonly HourEntry[] {
+    for (const [node, { hour, grewMs }] of this.#open) {
+      if (Math.abs(this.#nowMs() - grewMs) <= HOUR_MS) continue;
+      this.keep({ node, hour });
+      this.#open.delete(node);
+    }
+    return this.#finished;
+  }
+
+  /** Open hours that must be written because the database already has them, from before the clock was set back. */
+  reopened(): HourEntry[] {
+    return [...this.#open].filter(([, { hour, grew }]) => hour.wasWritten && grew).map(([node, { hour }]) => ({ node, hour }));
+  }
+
+  /** Must be called once the finished and reopened hours are written. */
+  written(): void {
+    this.#finished = [];
+    for (const open of this.#open.values()) open.grew = false;
+  }
+
+  drop(node: string): void {
+    this.#open.delete(node);
+    this.#finished = this.#finished.filter((entry) => entry.node !== node);
+  }
+
+  /** Removes and returns all hours. */
+  takeAll(): HourEntry[] {
+    const all = [...this.#finished, ...[...this.#open].map(([node, { hour }]) => ({ node, hour }))];
+    this.#finished = [];
+    this.#open.clear();
+    return all;
+  }
+
+  #takeFinished(node: string, hourMs: number): HourRecord | null {
+    const index = this.#finished.findIndex((entry) => entry.node === node && entry.hour.hourMs === hourMs);
+    return index < 0 ? null : (this.#finished.splice(index, 1)[0] as HourEntry).hour;
   }
 }

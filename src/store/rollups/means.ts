@@ -1,4 +1,4 @@
-import { STATUSES, type Status } from '../../core/alerts/thresholds.ts';
+import { STATUSES, type Status } from '../../core/alerts/alert.ts';
 import { METRICS } from '../../core/metrics.ts';
 import type { HistoryPage } from '../../core/ports.ts';
 import { type Summary, worstOfSummary } from '../../core/statistics/summary.ts';

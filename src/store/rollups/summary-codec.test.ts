@@ -2,7 +2,7 @@ import { deepStrictEqual } from 'node:assert/strict';
 import fc from 'fast-check';
 import t from 'tap';
 import { runs, SEED } from '../../../testkit/effort.ts';
-import { STATUSES } from '../../core/alerts/thresholds.ts';
+import { STATUSES } from '../../core/alerts/alert.ts';
 import { HOUR_MS } from '../../core/time/time.ts';
 import { type Row, toColumns } from '../testing/rows.ts';
 import { decodeHour, decodeMinutes, encodeHour, encodeMinutes } from './summary-codec.ts';

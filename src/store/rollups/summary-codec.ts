@@ -1,9 +1,8 @@
-import { STATUSES } from '../../core/alerts/thresholds.ts';
+import { STATUSES } from '../../core/alerts/alert.ts';
 import { METRICS } from '../../core/metrics.ts';
-import type { Histogram } from '../../core/statistics/histogram.ts';
-import { emptySummary, type Histograms, type Summary } from '../../core/statistics/summary.ts';
+import { emptySummary, type Histogram, type Histograms, type Summary } from '../../core/statistics/summary.ts';
 import { MINUTE_MS } from '../../core/time/time.ts';
-import { ByteReader, ByteWriter } from '../samples/bytes.ts';
+import { ByteReader, ByteWriter } from '../samples/chunk.ts';
 import { Means } from './means.ts';
 
 function writeSummary(out: ByteWriter, summary: Summary, baseMs: number): void {

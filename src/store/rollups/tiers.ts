@@ -1,9 +1,9 @@
-import { STATUSES, type Status } from '../../core/alerts/thresholds.ts';
+import { STATUSES, type Status } from '../../core/alerts/alert.ts';
 import { METRICS, type Metric, type Reading } from '../../core/metrics.ts';
 import { addSample, emptyHistograms, emptySummary, type Histograms, mergeSummary, type Summary } from '../../core/statistics/summary.ts';
 import type { ClockEvent } from '../../core/time/clock-watch.ts';
 import { HOUR_MS, MINUTE_MS } from '../../core/time/time.ts';
-import { jumpsBetween } from '../events/clock-jumps.ts';
+import { jumpsBetween } from '../events/clock-events.ts';
 import type { Columns } from '../samples/chunk.ts';
 
 /** One hour of one node as built from its samples: 60 minutes, their total, and the histograms for percentiles. */

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { runs, SEED } from '../../../testkit/effort.ts';
-import { STATUSES } from '../../core/alerts/thresholds.ts';
+import { STATUSES } from '../../core/alerts/alert.ts';
 import { METRICS } from '../../core/metrics.ts';
 import { type Columns, decodeChunk, encodeChunk } from './chunk.ts';
 

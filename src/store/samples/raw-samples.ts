@@ -1,13 +1,11 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { KnownNode } from '../../core/alerts/node-watch.ts';
 import type { Order } from '../../core/ports.ts';
-import type { NodeTable } from '../database/node-table.ts';
+import { findRemoteNodes, type NodeTable } from '../database/node-table.ts';
 import type { Columns } from './chunk.ts';
-import { LagTable } from './lag-table.ts';
-import { findRemoteNodes } from './last-seen.ts';
+import { LagTable, type PendingPart, type PendingSegment, type SegmentSource, segmentParts } from './lag-table.ts';
 import { RawTable } from './raw-table.ts';
 import type { SegmentPart } from './recorded.ts';
-import { type PendingPart, type PendingSegment, type SegmentSource, segmentParts } from './segments.ts';
 
 /** Limit of samples of newcomers in memory; beyond it the oldest are dropped. */
 const MAX_HELD = 200_000;

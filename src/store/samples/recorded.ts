@@ -1,13 +1,17 @@
-import { nodeOfAlertId } from '../../core/alerts/alert.ts';
-import { STATUSES } from '../../core/alerts/thresholds.ts';
+import { type Alert, nodeOfAlertId, STATUSES } from '../../core/alerts/alert.ts';
 import { METRICS } from '../../core/metrics.ts';
 import type { Mark, RecordedEvent, RecordedPage, RecordedQuery } from '../../core/ports.ts';
 import { isoUtc } from '../../core/time/time.ts';
-import type { RecordedChange } from '../events/alert-table.ts';
 import type { Columns } from './chunk.ts';
 
 export function compareMarks(a: Mark, b: Mark): number {
   return a.segment - b.segment || a.sequence - b.sequence;
+}
+
+/** A change of an alert episode with its cursor. */
+export interface RecordedChange {
+  readonly alert: Alert;
+  readonly mark: Mark;
 }
 
 /** Samples of one node in a segment. */

@@ -1,10 +1,9 @@
 import * as fs from 'node:fs';
 import { join } from 'node:path';
-import { type Alert, SEVERITIES } from '../../core/alerts/alert.ts';
-import { STATUSES } from '../../core/alerts/thresholds.ts';
+import { type Alert, SEVERITIES, STATUSES } from '../../core/alerts/alert.ts';
 import type { HealthStatus } from '../../core/health-status.ts';
 import { METRICS } from '../../core/metrics.ts';
-import { SHUTDOWN_OUTCOMES, type ShutdownRecord } from '../../core/shutdown/shutdown-record.ts';
+import { SHUTDOWN_OUTCOMES, type ShutdownRecord } from '../../core/shutdown/shutdown.ts';
 import { makeFolder } from '../../system/data-folder.ts';
 import { spoolBesideDatabase, spoolInMemory, spoolInRuntimeFolder } from '../../system/spool-folder.ts';
 import { type Columns, emptyColumns } from '../samples/chunk.ts';
@@ -138,6 +137,16 @@ export class Spool {
   end(): void {
     this.#isOpen = false;
     this.#close();
+  }
+
+  /** Ends the spool and removes its folder, unless records in it wait for the next start. */
+  close(): void {
+    this.end();
+    try {
+      fs.rmdirSync(this.folder);
+    } catch {
+      // It holds segments, or was removed with RUNTIME_DIRECTORY.
+    }
   }
 
   #close(): void {

@@ -1,4 +1,4 @@
-import type { Status } from '../../core/alerts/thresholds.ts';
+import type { Status } from '../../core/alerts/alert.ts';
 import { METRICS } from '../../core/metrics.ts';
 import type { AggregateQuery, HistoryQuery } from '../../core/ports.ts';
 import { DAY_MS, HOUR_MS, isoUtc, MINUTE_MS } from '../../core/time/time.ts';

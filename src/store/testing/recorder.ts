@@ -2,7 +2,7 @@ import { writeSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isoUtc } from '../../core/time/time.ts';
 import { Store } from '../store.ts';
-import { REAL_TIMERS } from '../thread/timers.ts';
+import { REAL_TIMERS } from '../thread/worker-client.ts';
 
 // A program for kill tests: records samples and alerts and prints each once it is recorded. Its minutes pass in a fifth of a second, so
 // that a kill can hit every stage of writing. Arguments: data folder, folder for the spool, time of the first sample in milliseconds.

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Test } from 'tap';
-import { STATUSES, type Status } from '../../core/alerts/thresholds.ts';
+import { STATUSES, type Status } from '../../core/alerts/alert.ts';
 import type { HealthStatus } from '../../core/health-status.ts';
 import { METRICS } from '../../core/metrics.ts';
 import { isoUtc } from '../../core/time/time.ts';

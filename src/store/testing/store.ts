@@ -4,7 +4,7 @@ import type { Alert } from '../../core/alerts/alert.ts';
 import type { LogLevel, Mark } from '../../core/ports.ts';
 import { HOUR_MS } from '../../core/time/time.ts';
 import { Store, type StoreOptions } from '../store.ts';
-import type { Timer, Timers } from '../thread/timers.ts';
+import type { Timer, Timers } from '../thread/worker-client.ts';
 import { type Row, toRows, toStatus } from './rows.ts';
 
 export { until } from '../../../testkit/wait.ts';

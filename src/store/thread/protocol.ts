@@ -11,8 +11,7 @@ import type {
   RecordedPage,
   RecordedQuery,
 } from '../../core/ports.ts';
-import type { ShutdownQuery } from '../../core/shutdown/shutdown-ports.ts';
-import type { ShutdownRecord } from '../../core/shutdown/shutdown-record.ts';
+import type { ShutdownQuery, ShutdownRecord } from '../../core/shutdown/shutdown.ts';
 import type { ClockEvent } from '../../core/time/clock-watch.ts';
 import type { Columns } from '../samples/chunk.ts';
 

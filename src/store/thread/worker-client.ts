@@ -1,6 +1,5 @@
 import { Worker } from 'node:worker_threads';
 import type { Operation, Operations, Reply, Request } from './protocol.ts';
-import { REAL_TIMERS, type Timer, type Timers } from './timers.ts';
 
 /** An error thrown in the worker, with its original name. */
 export class StoreError extends Error {
@@ -154,3 +153,22 @@ export class WorkerClient {
 export function hangText(seconds: number): string {
   return `the disk has not answered for ${Math.round(seconds)} s`;
 }
+
+/** Timers of the store for disk timeouts and retries; tests inject their own. */
+export interface Timers {
+  /** Seconds of a monotonic clock. */
+  nowSeconds(): number;
+  setTimeout(action: () => void, milliseconds: number): Timer;
+  clearTimeout(timer: Timer): void;
+}
+
+export interface Timer {
+  /** An unreferenced timer does not keep the process running. */
+  unref(): unknown;
+}
+
+export const REAL_TIMERS: Timers = {
+  nowSeconds: () => performance.now() / 1000,
+  setTimeout: (action, milliseconds) => setTimeout(action, milliseconds),
+  clearTimeout: (timer) => clearTimeout(timer as NodeJS.Timeout),
+};

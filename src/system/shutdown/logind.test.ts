@@ -4,10 +4,8 @@ import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { temporaryFolder } from '../../../testkit/folder.ts';
-import type { ShutdownReason } from '../../core/shutdown/shutdown.ts';
-import type { ShutdownContext } from '../../core/shutdown/shutdown-ports.ts';
-import { busctl } from './busctl.ts';
-import { Logind } from './logind.ts';
+import type { ShutdownContext, ShutdownReason } from '../../core/shutdown/shutdown.ts';
+import { busctl, Logind } from './logind.ts';
 
 /** A busctl that records its calls and runs a shell script for each method. test/system/appliance tests the real one. */
 class Bus {

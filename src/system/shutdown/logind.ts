@@ -1,10 +1,14 @@
+import { execFile } from 'node:child_process';
 import type { Log } from '../../core/ports.ts';
-import type { ShutdownAction, ShutdownReason } from '../../core/shutdown/shutdown.ts';
-import { type Inhibitor, inhibition, overridesLocks } from '../../core/shutdown/shutdown-inhibitors.ts';
-import type { PowerControl, ShutdownContext } from '../../core/shutdown/shutdown-ports.ts';
+import {
+  ON_FAILURE,
+  type PowerControl,
+  type ShutdownAction,
+  type ShutdownContext,
+  type ShutdownReason,
+} from '../../core/shutdown/shutdown.ts';
 import { printable } from '../../core/text.ts';
 import { userName } from '../users.ts';
-import { type Answer, busctl } from './busctl.ts';
 import { askHelper } from './stop-helper.ts';
 
 export type MachineAction = Exclude<ShutdownAction, 'dry-run'>;
@@ -200,4 +204,64 @@ function resolveAfter<T>(seconds: number, value: T): Promise<T> {
   return new Promise((resolve) => {
     setTimeout(resolve, seconds * 1000, value).unref();
   });
+}
+
+/** The standard output of a program, or why it failed. */
+export type Answer = { readonly ok: true; readonly text: string } | { readonly ok: false; readonly problem: string };
+
+const MAX_ANSWER_BYTES = 1 << 20;
+const NOT_FOUND = 127;
+/** Time that the program gets in addition to the timeout of its D-Bus call. */
+const SPARE_SECONDS = 0.5;
+
+/**
+ * Runs `busctl`, a part of systemd, as this process's user and without prompting for a password. Never rejects. It ignores SIGTERM, because
+ * the power-off that it requests sends SIGTERM to all processes of the service.
+ */
+export function busctl(parameters: readonly string[], timeoutSeconds: number, environment: NodeJS.ProcessEnv): Promise<Answer> {
+  const options = ['--system', '--json=short', '--allow-interactive-authorization=no', `--timeout=${timeoutSeconds}`];
+  const shell = ['-c', 'trap "" TERM; exec busctl "$@"', 'busctl', ...options, ...parameters];
+  const limits = { timeout: (timeoutSeconds + SPARE_SECONDS) * 1000, killSignal: 'SIGKILL', maxBuffer: MAX_ANSWER_BYTES } as const;
+  const answer = new Promise<Answer>((resolve) => {
+    execFile('/bin/sh', shell, { ...limits, env: environment, cwd: '/' }, (error, stdout, stderr) => {
+      if (!error) resolve({ ok: true, text: stdout });
+      else if (error.code === NOT_FOUND) resolve({ ok: false, problem: 'busctl is not installed' });
+      else if (error.killed === true) resolve({ ok: false, problem: `no answer within ${timeoutSeconds} s` });
+      else resolve({ ok: false, problem: stderr.trim().split('\n').at(-1) || error.message });
+    });
+  });
+  return answer.catch((error: Error) => ({ ok: false, problem: error.message })); // The process could not be started.
+}
+
+/** An inhibitor lock of systemd-logind (systemd-inhibit). */
+export interface Inhibitor {
+  /** What it inhibits, such as `shutdown` and `sleep`. */
+  readonly what: readonly string[];
+  readonly who: string;
+  readonly why: string;
+  /** `block` and, since systemd 257, `block-weak` forbid; `delay` grants some seconds, which logind handles itself. */
+  readonly mode: string;
+  readonly user: string;
+  readonly pid: number;
+}
+
+const NAMED = 2;
+const MAX_WHO = 60;
+const MAX_WHY = 120;
+
+/** Whether locks are overridden for a reason: a machine in danger shuts down regardless of locks. */
+export function overridesLocks(reason: ShutdownReason): boolean {
+  return ON_FAILURE[reason] === 'skip';
+}
+
+/** Which locks inhibit a shutdown now, and what to do about it; null: none. */
+export function inhibition(inhibitors: readonly Inhibitor[]): string | null {
+  const blocking = inhibitors.filter(({ mode, what }) => mode.startsWith('block') && what.includes('shutdown'));
+  if (blocking.length === 0) return null;
+  const named = blocking.slice(0, NAMED).map(({ pid, user, who, why }) => {
+    const reason = why.trim() === '' ? 'no reason given' : printable(why, MAX_WHY);
+    return `${printable(who, MAX_WHO)} (pid ${pid}, user ${user}): ${reason}`;
+  });
+  const more = blocking.length > NAMED ? ` and ${blocking.length - NAMED} more` : '';
+  return `inhibited by ${named.join(' and by ')}${more}; try again later, or use the reason EMERGENCY`;
 }

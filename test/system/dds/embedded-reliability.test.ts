@@ -87,7 +87,7 @@ t.test('10 % loss, with doubled and reordered frames, both ways', { skip }, asyn
   segment.attach(others);
   const { link } = await segment.attachLossy(brain, { seed: 3 });
   const subscribers = await Promise.all(VENDORS.map((vendor) => subscribe(others, vendor, '/health_status', '/big/health_status')));
-  const [node, big] = await Promise.all([GraphNode.start(brain), GraphNode.start(brain, { namespace: '/big', gather: false })]);
+  const [node, big] = await Promise.all([GraphNode.start(brain), GraphNode.start(brain, { namespace: '/big', observe: false })]);
   // The node itself reads the other's topic as well.
   await node.detailsUntil(({ subscribers }) => subscribers === VENDORS.length, PATIENCE_SECONDS);
   await big.detailsUntil(({ subscribers }) => subscribers === VENDORS.length + 1, PATIENCE_SECONDS);

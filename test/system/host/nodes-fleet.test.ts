@@ -28,17 +28,17 @@ t.test('a fleet in namespaces: every robot is heard, every status is stored, tho
   segment.attach(place, { number: 250 });
   const service = await HostService.start(place, folder, { config: { ros: { transport: 'embedded', domain_id: DOMAIN_ID } } });
   t.teardown(() => service.end('SIGKILL'));
-  const fellows = Array.from({ length: HOSTS }, (_, i) => segment.address(i + 1));
+  const robotAddresses = Array.from({ length: HOSTS }, (_, i) => segment.address(i + 1));
   const hosts = await Promise.all(
-    fellows.map((_, i) => {
+    robotAddresses.map((_, i) => {
       const host = network.host();
       segment.attach(host, { number: i + 1 });
-      const whose = { first: i * ROBOTS_A_HOST, count: ROBOTS_A_HOST, isNamespaced: true, gather: false };
-      return RobotHost.start(cleanup, host, { domainId: DOMAIN_ID, fellows, ...whose });
+      const range = { first: i * ROBOTS_A_HOST, count: ROBOTS_A_HOST, isNamespaced: true, observe: false };
+      return RobotHost.start(cleanup, host, { domainId: DOMAIN_ID, robotAddresses, ...range });
     }),
   );
   await Promise.all(hosts.map((host) => host.ask({ do: 'join' }, 'joined')));
-  for (const host of hosts) host.tell({ do: 'publish' });
+  for (const host of hosts) host.send({ do: 'publish' });
   // More topics than everybody is told of: further ones work just as well.
   const robotsOf = ({ nodes }: StatusDocument): StatusDocument['nodes'] => nodes.filter(({ local }) => !local);
   await service.untilGet<StatusDocument>('/status', (status) => robotsOf(status).filter(({ timestamp }) => timestamp).length === ROBOTS);

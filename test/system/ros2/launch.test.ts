@@ -115,7 +115,7 @@ t.test('with ROS 2', { skip, timeout: 300_000 }, async (t) => {
     writeFileSync(broken, 'node_name: 7up\n');
     const output = await launch(
       t,
-      [/\[actuator_node-\d\] notice: edge-health .* is running/, /sensor_node is not started again: its own log says what to change/],
+      [/\[actuator_node-\d\] notice: edge-health .* is running/, /sensor_node is not restarted; its log shows what to change/],
       ...['nodes:=sensor_node,actuator_node', 'namespaces:=true', 'sensor_node_config:=broken.yaml'],
     );
     t.match(output, `${broken}:1:12: node_name: found "7up"`);

@@ -1,21 +1,21 @@
-/* A bad wire: hands Ethernet frames on between two interfaces of its network namespace, and loses, doubles or delays some of them.
+/* A lossy link: forwards Ethernet frames between two interfaces of its network namespace, and loses, duplicates or delays some.
  *
  *   lossy-link INTERFACE INTERFACE [SEED]
  *
- * Commands on standard input, one a line, each answered by one line of counters in JSON:
- *   set loss PERCENT        frames that vanish
+ * Commands on standard input, one per line; the response to each is one line of counters in JSON:
+ *   set loss PERCENT        frames that are lost
  *   set duplicate PERCENT   frames that arrive twice
- *   set reorder PERCENT     frames that are held back, so that later ones overtake them
+ *   set reorder PERCENT     frames that are held, so that later ones overtake them
  *   set hold MS             for how long
- *   pause, resume           nothing passes any more, everything again
+ *   pause, resume           drop all frames, forward them again
  *   stats
- * The end of the input ends it. What keeps a link itself going (ARP, IGMP, ICMPv6) always passes, except in a pause.
+ * It ends at the end of its input. ARP, IGMP and ICMPv6, which keep the link itself working, always pass, except in a pause.
  *
- * Each direction draws its fate from a generator of its own, the same number of draws for every frame: the nth frame of a direction
- * has the same fate in every run with the same seed.
+ * Each direction has its own random generator and draws the same number of values for every frame: the nth frame of a direction is
+ * treated the same in every run with the same seed.
  *
- * PACKET_VNET_HDR carries over what the sender's stack left to the hardware (checksums not computed yet, segments not cut yet), which
- * no hardware between two veth ends ever does; without it the receiver would find wrong checksums.
+ * PACKET_VNET_HDR preserves the offloading state of a frame (checksum not computed yet, segments not split yet). A veth pair has no
+ * hardware that completes it; without the header the receiver would see wrong checksums.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -47,7 +47,7 @@ struct held {
   double due_ms;
   struct direction *direction;
   size_t length;
-  unsigned char *frame; /* NULL: the place is free */
+  unsigned char *frame; /* NULL: unused */
 };
 
 static struct direction directions[2];
@@ -109,7 +109,7 @@ static void hold(struct direction *direction, const unsigned char *frame, size_t
   forward(direction, frame, length);
 }
 
-/* Lets go what has been held for long enough; the time until the next one is due, or -1. */
+/* Sends the held frames that are due; returns the time until the next one is due, or -1. */
 static int release_held(void) {
   double now = now_ms(), next = -1;
   for (int i = 0, seen = 0, count = held_count; seen < count; i++) {
@@ -127,7 +127,7 @@ static int release_held(void) {
   return next < 0 ? -1 : (int)(next - now) + 1;
 }
 
-/* ARP, IGMP, and all that IPv6 does with ICMP, which for multicast listeners stands behind a hop-by-hop header. */
+/* ARP, IGMP and ICMPv6, which in multicast listener reports follows a hop-by-hop header. */
 static int keeps_link(const unsigned char *frame, size_t length) {
   const unsigned char *ethernet = frame + sizeof(struct virtio_net_hdr);
   const unsigned char *ip = ethernet + ETH_HLEN;
@@ -166,7 +166,7 @@ static void receive(struct direction *direction) {
   static unsigned char frame[FRAME_BYTES];
   for (int i = 0; i < BATCH; i++) {
     ssize_t length = recv(direction->from, frame, sizeof frame, MSG_TRUNC);
-    if (length < 0) return; /* none left, or the interface is down for now */
+    if (length < 0) return; /* no frame left, or the interface is down */
     if ((size_t)length > sizeof frame || (size_t)length < sizeof(struct virtio_net_hdr) + ETH_HLEN) direction->failed++;
     else judge(direction, frame, (size_t)length);
   }
@@ -189,7 +189,7 @@ static void print_counters(void) {
   fflush(stdout);
 }
 
-static void obey(const char *command) {
+static void execute_command(const char *command) {
   double value;
   if (sscanf(command, "set loss %lf", &value) == 1) loss = value;
   else if (sscanf(command, "set duplicate %lf", &value) == 1) duplicate = value;
@@ -205,7 +205,7 @@ static void obey(const char *command) {
   print_counters();
 }
 
-/* Whether the input goes on. */
+/* Returns false at the end of the input. */
 static int read_commands(void) {
   static char buffer[4096];
   static size_t used;
@@ -216,7 +216,7 @@ static int read_commands(void) {
   char *line = buffer;
   for (char *end; (end = strchr(line, '\n')) != NULL; line = end + 1) {
     *end = '\0';
-    obey(line);
+    execute_command(line);
   }
   used -= (size_t)(line - buffer);
   memmove(buffer, line, used);
@@ -237,7 +237,7 @@ int main(int argc, char **argv) {
   for (;;) {
     struct pollfd ready[3] = {{first, POLLIN, 0}, {second, POLLIN, 0}, {STDIN_FILENO, POLLIN, 0}};
     if (poll(ready, 3, release_held()) < 0 && errno != EINTR) fail("poll");
-    /* Errors too must be fetched, or poll would return at once for ever. */
+    /* Pending socket errors must be read; otherwise poll would always return immediately. */
     if (ready[0].revents) receive(&directions[0]);
     if (ready[1].revents) receive(&directions[1]);
     if (ready[2].revents && !read_commands()) return 0;

@@ -3,7 +3,7 @@ import type { Alert } from '../../../../src/core/alerts/alert.ts';
 import type { HealthStatus } from '../../../../src/core/health-status.ts';
 import type { PlaceConfig } from '../../../../src/ros/environment.ts';
 import type { Host } from '../../../../testkit/network/network.ts';
-import { EventProcess, type ProcessEnd, type ToldEvent } from '../../../../testkit/service/event-process.ts';
+import { EventProcess, type EventRecord, type ProcessEnd } from '../../../../testkit/service/event-process.ts';
 import { ROOT } from '../../../../testkit/service/service.ts';
 
 export interface GraphWatchOptions {
@@ -52,10 +52,10 @@ export class GraphWatch extends EventProcess<GraphWatchEvents> {
   }
 
   /** What the process has used so far. */
-  async weigh(): Promise<ToldEvent<GraphWatchEvents, 'weight'>> {
+  async weigh(): Promise<EventRecord<GraphWatchEvents, 'weight'>> {
     const before = this.all('weight').length;
     this.process.stdin?.write('weigh\n');
-    return (await this.waitForCount('weight', before + 1))[before] as ToldEvent<GraphWatchEvents, 'weight'>;
+    return (await this.waitForCount('weight', before + 1))[before] as EventRecord<GraphWatchEvents, 'weight'>;
   }
 
   stop(): Promise<ProcessEnd> {

@@ -30,9 +30,9 @@ struct setting {
 struct options {
   enum mode mode;
   unsigned domain;
-  const char *addresses[MAX_LIST]; /* interfaces to use, by address; none: the implementation's choice */
+  const char *addresses[MAX_LIST]; /* addresses of the interfaces to use; none: the implementation's choice */
   int address_count;
-  const char *peers[MAX_LIST]; /* addresses that discovery asks by unicast */
+  const char *peers[MAX_LIST]; /* addresses for unicast discovery */
   int peer_count;
   int multicast;
   double lease_seconds; /* announced six times as often; 0: the implementation's choice */
@@ -45,21 +45,21 @@ struct options {
   int transient_local;
   int depth;
 
-  double hertz; /* 0: without a pause */
-  long count; /* 0: until told to end */
+  double hertz; /* 0: without a delay */
+  long count; /* 0: until SIGTERM */
   int await_readers;
   int stay; /* do not leave after the last sample */
-  const char *sequence_field; /* gets 1, 2, 3…; a text gets it appended; NULL: none */
+  const char *sequence_field; /* set to 1, 2, 3…; appended to a text; NULL: none */
   struct setting settings[MAX_LIST];
   int setting_count;
 
   const char *service;
-  int clients; /* one after the other, each with a participant of its own */
+  int clients; /* one after the other, each with its own participant */
   int repeat; /* requests of each client, one after the other */
-  double interval_ms; /* between those */
+  double interval_ms; /* between requests */
   double match_seconds;
   double reply_seconds;
-  double listen_ms; /* after the last reply, for replies that should not come */
+  double listen_ms; /* after the last reply, to detect unexpected replies */
 
   const char *announce; /* a node's full name for ros_discovery_info; NULL: none */
 };
@@ -67,7 +67,7 @@ struct options {
 /* Ends the process with a message and status 2 when the command line is wrong. */
 void read_options(int argc, char **argv, struct options *options);
 
-/* The text for a field, or NULL when it was not given. */
+/* The text for a field, or NULL if it was not given. */
 const char *setting_of(const struct options *options, const char *field);
 
 #ifdef __cplusplus

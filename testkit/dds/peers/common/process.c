@@ -29,8 +29,8 @@ int told_to_end(double ms) {
   double until = fmin(steady_ms() + ms, end_ms);
   while (!ended) {
     double left = fmax(0, until - steady_ms());
-    struct timespec patience = {(time_t)(left / 1e3), (long)(fmod(left, 1e3) * 1e6)};
-    if (sigtimedwait(&ending, NULL, &patience) > 0) ended = 1;
+    struct timespec timeout = {(time_t)(left / 1e3), (long)(fmod(left, 1e3) * 1e6)};
+    if (sigtimedwait(&ending, NULL, &timeout) > 0) ended = 1;
     else if (steady_ms() >= until) break;
   }
   if (steady_ms() >= end_ms) ended = 1;

@@ -1,4 +1,4 @@
-/* How a peer ends: on SIGTERM or SIGINT, when its time is over, or with the process that started it. */
+/* The end of a peer: on SIGTERM or SIGINT, after its duration, or with its parent process. */
 #ifndef PROCESS_H
 #define PROCESS_H
 
@@ -6,10 +6,10 @@
 extern "C" {
 #endif
 
-/* First of all in main(): threads started later inherit the blocked signals. */
+/* Call it first in main(): threads started later inherit the blocked signals. */
 void start_process(void);
 void end_after(double seconds);
-/* Waits up to `ms` and says whether it is time to end. */
+/* Waits up to `ms`; returns whether the peer must end. */
 int told_to_end(double ms);
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-/* What ROS 2's middleware layers write around DDS: type hashes and user data. */
+/* Type hashes and user data of the ROS 2 middleware layers. */
 #ifndef ROS_H
 #define ROS_H
 
@@ -20,7 +20,7 @@ extern const char ENTITIES_HASH[];
 /* USER_DATA of a participant: the enclave. */
 extern const char PARTICIPANT_USER_DATA[];
 
-/* USER_DATA of an endpoint: the type's hash from Iron on, after `before`, which may be empty. */
+/* USER_DATA of an endpoint: since Iron the type hash, after `before`, which may be empty. */
 void endpoint_user_data(char *text, size_t room, enum ros ros, const char *before, const char *hash);
 
 /* `clientid=…;` as rmw_cyclonedds writes it for both endpoints of a client: the first number is padded with a space. */

@@ -1,4 +1,4 @@
-/* A service client as rmw_cyclonedds makes it: a header before the message says who asks and numbers the requests. */
+/* A service client as rmw_cyclonedds makes it: a header before the message contains the client id and the number of the request. */
 #include <stdio.h>
 #include <string.h>
 
@@ -19,7 +19,7 @@ struct client {
   dds_instance_handle_t identity;
   int64_t sequence_number;
   double written_ms;
-  int answers; /* to the request under way */
+  int answers; /* to the request in progress */
 };
 
 static void open_client(struct client *client) {
@@ -55,7 +55,7 @@ static void open_client(struct client *client) {
   checked("waitset", dds_waitset_attach(client->readable, condition, 0));
 }
 
-/* The text between `serviceid=` and the semicolon of the endpoint's USER_DATA; empty when there is none. */
+/* The text between `serviceid=` and the semicolon of the endpoint's USER_DATA; empty if there is none. */
 static void service_id_of(dds_builtintopic_endpoint_t *endpoint, char *id, size_t room) {
   void *data = NULL;
   size_t size = 0;
@@ -71,7 +71,7 @@ static void service_id_of(dds_builtintopic_endpoint_t *endpoint, char *id, size_
   dds_builtintopic_free_endpoint(endpoint);
 }
 
-/* As rmw_cyclonedds judges: both ends matched, and of the same server where servers say which they are. */
+/* The criterion of rmw_cyclonedds: both endpoints matched, and of the same server if servers announce an id. */
 static int server_available(const struct client *client, char *id, size_t room) {
   enum { MOST = 32 };
   dds_instance_handle_t readers[MOST], writers[MOST];
@@ -140,7 +140,7 @@ static void take_replies(struct client *client) {
   }
 }
 
-/* Takes what arrives for `ms`, or until the answer is there if `until_answered`. */
+/* Takes replies for `ms`, or until the answer arrives if `until_answered`. */
 static void listen_for(struct client *client, double ms, int until_answered) {
   double until = steady_ms() + ms;
   for (double left; (left = until - steady_ms()) > 0 && !told_to_end(0);) {
@@ -168,7 +168,7 @@ static int run_client(const struct options *options, int number) {
     }
   }
   if (done) listen_for(&client, options->listen_ms, 0);
-  /* With the domain goes what it has discovered: the next client is a fresh one. */
+  /* Deleting the domain discards its discovery data, so that the next client starts without any. */
   dds_delete(dds_get_parent(client.participant));
   return done;
 }

@@ -1,4 +1,4 @@
-/* Participants and endpoints of others, as the builtin topics tell of them. Vendor and locators are not among what Cyclone DDS tells. */
+/* Remote participants and endpoints from the builtin topics. Cyclone DDS does not provide vendor and locators there. */
 #include <string.h>
 
 #include "../common/events.h"
@@ -7,7 +7,7 @@
 
 enum { PREFIX_BYTES = 12 };
 
-/* Where the prefix of this process's own entities lies; set before any reader is made. */
+/* GUID prefix of the entities of this process; set before any reader is created. */
 static dds_guid_t own;
 
 static int is_own(const dds_guid_t *guid) { return memcmp(guid->v, own.v, PREFIX_BYTES) == 0; }
@@ -68,7 +68,7 @@ static void watch(dds_entity_t participant, dds_entity_t topic, const char *kind
   dds_lset_data_available(listener, on_data);
   dds_entity_t reader = checked("builtin reader", dds_create_reader(participant, topic, NULL, listener));
   dds_delete_listener(listener);
-  /* What was there before the reader raises no event of its own. */
+  /* Samples from before the reader was created raise no event. */
   on_data(reader, (void *)kind);
 }
 

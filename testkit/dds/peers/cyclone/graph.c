@@ -1,4 +1,4 @@
-/* ros_discovery_info: which nodes a participant holds, and which endpoints are whose. */
+/* ros_discovery_info: the nodes of a participant and their endpoints. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@ static const char TOPIC_NAME[] = "ros_discovery_info";
 typedef rmw_dds_common_msg_dds__ParticipantEntitiesInfo_ Entities;
 typedef rmw_dds_common_msg_dds__ParticipantEntitiesInfo24_ Entities24;
 
-/* The two layouts differ in the size of a gid alone, so one text serves both. */
+/* The two layouts differ only in the size of a gid, so the same code serves both. */
 #define GIDS(key, sequence)                                                                     \
   do {                                                                                          \
     event_open(key, '[');                                                                       \
@@ -54,7 +54,7 @@ static void on_data(dds_entity_t reader, void *argument) {
   }
 }
 
-/* Says that this participant holds one node without endpoints. */
+/* Announces one node without endpoints for this participant. */
 static void announce(dds_entity_t participant, dds_entity_t topic, const dds_qos_t *qos, const struct options *options) {
   dds_entity_t writer = checked("writer", dds_create_writer(participant, topic, qos, NULL));
   char *space = strdup(options->announce);

@@ -13,7 +13,7 @@ dds_entity_t checked(const char *what, dds_return_t result) {
   exit(1);
 }
 
-/* Without options that concern it the configuration is left to CYCLONEDDS_URI. */
+/* Without options that need a configuration, CYCLONEDDS_URI applies. */
 static void configure_domain(const struct options *options) {
   if (options->address_count == 0 && options->peer_count == 0 && options->multicast && options->max_message_bytes == 0 &&
       options->lease_seconds == 0)
@@ -61,7 +61,7 @@ dds_qos_t *endpoint_qos(int reliable, int transient_local, int depth, const char
   dds_qset_durability(qos, transient_local ? DDS_DURABILITY_TRANSIENT_LOCAL : DDS_DURABILITY_VOLATILE);
   dds_history_kind_t history = depth > 0 ? DDS_HISTORY_KEEP_LAST : DDS_HISTORY_KEEP_ALL;
   dds_qset_history(qos, history, depth);
-  /* What late joiners get is a setting of its own in Cyclone DDS. */
+  /* Cyclone DDS has a separate setting for the history of late joiners. */
   if (transient_local)
     dds_qset_durability_service(qos, 0, history, depth, DDS_LENGTH_UNLIMITED, DDS_LENGTH_UNLIMITED, DDS_LENGTH_UNLIMITED);
   if (user_data[0] != '\0') dds_qset_userdata(qos, user_data, strlen(user_data));
@@ -118,7 +118,7 @@ int main(int argc, char **argv) {
     case MODE_GRAPH: graph(&options); break;
     case MODE_DISCOVERY: discovery(&options); break;
   }
-  /* Says goodbye to the others; a kill does not. */
+  /* Announces the leave; a killed peer does not. */
   dds_delete(DDS_CYCLONEDDS_HANDLE);
   return done ? 0 : 3;
 }

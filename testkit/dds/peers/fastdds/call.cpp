@@ -70,7 +70,7 @@ class Client {
     sequence_number_ = static_cast<int64_t>(parameters.sample_identity().sequence_number().to64long());
   }
 
-  // Takes what arrives for `ms`, or until the answer is there if `until_answered`.
+  // Takes replies for `ms`, or until the answer arrives if `until_answered`.
   void listen(double ms, bool until_answered) {
     const double until = steady_ms() + ms;
     for (double left; (left = until - steady_ms()) > 0 && !told_to_end(0);) {
@@ -87,7 +87,7 @@ class Client {
       if (!info.valid_data) continue;
       const auto &asker = info.related_sample_identity.writer_guid();
       const int64_t asked = static_cast<int64_t>(info.related_sample_identity.sequence_number().to64long());
-      // rmw_fastrtps takes a reply that names either of its endpoints.
+      // rmw_fastrtps accepts a reply that names either of its endpoints.
       const bool own = asker == reader_->guid() || asker == writer_->guid();
       const bool answers = own && asked == sequence_number_;
       event_begin("reply");
@@ -111,7 +111,7 @@ class Client {
   dds::DataWriter *writer_;
   int64_t sequence_number_ = 0;
   double written_ms_ = 0;
-  int answers_ = 0;  // to the request under way
+  int answers_ = 0;  // to the request in progress
 };
 
 }  // namespace

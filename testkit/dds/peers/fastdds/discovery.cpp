@@ -1,4 +1,4 @@
-// Participants and endpoints of others, as they are discovered and go.
+// Reports discovery and loss of remote participants and endpoints.
 #include <fastdds/dds/domain/DomainParticipantListener.hpp>
 #include <fastdds/rtps/participant/ParticipantDiscoveryInfo.h>
 #include <fastdds/rtps/reader/ReaderDiscoveryInfo.h>
@@ -40,7 +40,7 @@ class Watcher : public dds::DomainParticipantListener {
     event_begin(gone ? "participant_gone" : "participant");
     event_guid("guid", info.m_guid);
     if (gone) {
-      // Fast DDS alone tells a lease that ran out from a goodbye.
+      // Only Fast DDS distinguishes an expired lease from an announced leave.
       event_text("how", found.status == Info::DROPPED_PARTICIPANT ? "lease" : "goodbye");
     } else {
       event_flag("changed", found.status == Info::CHANGED_QOS_PARTICIPANT);

@@ -1,4 +1,4 @@
-// ros_discovery_info: which nodes a participant holds, and which endpoints are whose.
+// ros_discovery_info: the nodes of a participant and their endpoints.
 #include <algorithm>
 #include <string>
 
@@ -49,7 +49,7 @@ class GraphReader : public dds::DataReaderListener {
   }
 };
 
-// Says that this participant holds one node without endpoints.
+// Announces one node without endpoints for this participant.
 template <typename Entities, typename Node>
 void announce(Participant &participant, dds::Topic *topic, const options &options) {
   auto *writer = participant.writer(topic, writer_qos(options.ros, ENTITIES_HASH, true, true, 1));

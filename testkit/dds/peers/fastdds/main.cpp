@@ -30,7 +30,7 @@ static void set_user_data(Qos &qos, const std::string &text) {
 static dds::DomainParticipantQos participant_qos(const options &options) {
   dds::DomainParticipantQos qos = dds::PARTICIPANT_QOS_DEFAULT;
   set_user_data(qos, PARTICIPANT_USER_DATA);
-  // No shared memory: the network is what is tested.
+  // Without shared memory, so that the tests use the network.
   auto udp = std::make_shared<eprosima::fastdds::rtps::UDPv4TransportDescriptor>();
   for (int i = 0; i < options.address_count; i++) udp->interfaceWhiteList.push_back(options.addresses[i]);
   if (options.max_message_bytes > 0) udp->maxMessageSize = options.max_message_bytes;
@@ -43,7 +43,7 @@ static dds::DomainParticipantQos participant_qos(const options &options) {
         eprosima::fastrtps::Duration_t(static_cast<long double>(options.lease_seconds / 6));
   }
   for (int i = 0; i < options.peer_count; i++) {
-    // Without a port: those of the first participants of the domain on that host are asked.
+    // Without a port: Fast DDS uses the ports of the first participants of the domain on that host.
     rtps::Locator_t locator;
     rtps::IPLocator::setIPv4(locator, options.peers[i]);
     builtin.initialPeersList.push_back(locator);
@@ -56,7 +56,7 @@ static dds::DomainParticipantQos participant_qos(const options &options) {
       builtin.initialPeersList.push_back(group);
     }
   } else {
-    // To listen by unicast alone, one of its own must be named; without an address it is every interface.
+    // Listening only by unicast needs an explicit locator; without an address it covers every interface.
     rtps::Locator_t own;
     if (options.address_count > 0) rtps::IPLocator::setIPv4(own, options.addresses[0]);
     builtin.metatrafficUnicastLocatorList.push_back(own);
@@ -82,7 +82,7 @@ void Participant::close() {
 Participant::~Participant() { close(); }
 
 dds::Topic *Participant::topic(const std::string &name, dds::TypeSupport type, const std::string &type_name) {
-  // Type objects are not what ROS 2 sends.
+  // ROS 2 does not send type objects.
   type->auto_fill_type_information(false);
   type->auto_fill_type_object(false);
   const std::string registered = type_name.empty() ? type.get_type_name() : type_name;
@@ -113,7 +113,7 @@ static void fill_qos(Qos &qos, enum ros ros, const char *hash, bool reliable, bo
   qos.durability().kind = transient_local ? dds::TRANSIENT_LOCAL_DURABILITY_QOS : dds::VOLATILE_DURABILITY_QOS;
   qos.history().kind = depth > 0 ? dds::KEEP_LAST_HISTORY_QOS : dds::KEEP_ALL_HISTORY_QOS;
   if (depth > 0) qos.history().depth = depth;
-  // Strings have no bound: grow with what comes.
+  // Strings have no bound, so the buffers must grow with the samples.
   qos.endpoint().history_memory_policy = rtps::PREALLOCATED_WITH_REALLOC_MEMORY_MODE;
   qos.data_sharing().off();
 }
@@ -138,7 +138,7 @@ void event_guid(const char *key, const rtps::GUID_t &guid) {
   event_bytes(key, bytes, sizeof bytes);
 }
 
-// Standard output is for the events alone.
+// Standard output is reserved for the events.
 static void log_to_stderr() {
   auto consumer = std::make_unique<dds::StdoutErrConsumer>();
   consumer->stderr_threshold(dds::Log::Kind::Info);

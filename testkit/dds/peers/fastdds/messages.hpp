@@ -1,4 +1,4 @@
-// The messages by field, so that one code prints and fills all of them.
+// Descriptions of the messages by field, so that the same code prints and fills all of them.
 #pragma once
 
 #include <cstdlib>
@@ -90,7 +90,7 @@ struct FillField {
   }
 };
 
-// The members of the message, into an object that is open.
+// Prints the members of the message into the open JSON object.
 template <typename Message>
 void print_message(Message &message) {
   each_field(message, PrintField{});

@@ -19,7 +19,7 @@ namespace peer {
 namespace dds = eprosima::fastdds::dds;
 namespace rtps = eprosima::fastrtps::rtps;
 
-// Deletes itself and what it holds at the end, which says goodbye to the others; a kill does not.
+// The destructor deletes the participant and its entities, which announces the leave; a killed peer does not announce it.
 class Participant {
  public:
   explicit Participant(const options &options, dds::DomainParticipantListener *listener = nullptr);
@@ -29,7 +29,7 @@ class Participant {
 
   dds::DomainParticipant &entity() { return *entity_; }
 
-  // Stops the listeners' callbacks before what they use goes; called by the destructor too.
+  // Stops the callbacks of the listeners before their data is destroyed; called by the destructor too.
   void close();
 
   dds::Topic *topic(const std::string &name, dds::TypeSupport type, const std::string &type_name = "");
@@ -42,14 +42,14 @@ class Participant {
   dds::Subscriber *subscriber_;
 };
 
-// As rmw_fastrtps sets them; `hash` is announced where ROS 2 does so. A depth of 0 keeps all.
+// As rmw_fastrtps sets them; `hash` is announced where ROS 2 does so. A depth of 0 means KEEP_ALL.
 dds::DataReaderQos reader_qos(enum ros ros, const char *hash, bool reliable, bool transient_local, int depth);
 dds::DataWriterQos writer_qos(enum ros ros, const char *hash, bool reliable, bool transient_local, int depth);
 
 [[noreturn]] void fail(const std::string &what);
 
 void event_guid(const char *key, const rtps::GUID_t &guid);
-// A match is known by its instance handle, which is its guid.
+// The instance handle of a match is its guid.
 void event_guid(const char *key, const rtps::InstanceHandle_t &handle);
 
 void subscribe(const options &options);

@@ -1,0 +1,20 @@
+import t from 'tap';
+import { servicePorts } from './view.ts';
+
+t.test('each port of a domain has its purpose, sorted by port with Unix sockets last', async (t) => {
+  const udp = (port: number, address = '0.0.0.0') => ({ protocol: 'udp' as const, address, port });
+  const sockets = [udp(40_123), { protocol: 'unix' as const, path: '/run/edge-health/control.sock' }, udp(7911), udp(7900), udp(7910)];
+  const rest = { address: '::', family: 'IPv6', port: 5000 };
+  t.same(
+    servicePorts(rest, sockets, 2).map(({ address, port, purpose }) => `${address} ${port} ${purpose}`),
+    [
+      ':: 5000 REST API and dashboard',
+      '0.0.0.0 7900 ROS 2 discovery, multicast',
+      '0.0.0.0 7910 ROS 2 discovery',
+      '0.0.0.0 7911 ROS 2 samples and services',
+      "0.0.0.0 40123 ROS 2, sending from a port of the kernel's choice",
+      '/run/edge-health/control.sock null requests of this machine, such as edge-health nodes forget',
+    ],
+  );
+  t.same(servicePorts(null, [], null), []);
+});

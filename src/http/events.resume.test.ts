@@ -1,0 +1,115 @@
+import fc from 'fast-check';
+import t from 'tap';
+import { runs, SEED } from '../../testkit/effort.ts';
+import type { HistoryReader, Mark, Position, RecordedEvent, RecordedPage, RecordedQuery } from '../core/ports.ts';
+import { formatId, isBeyond, missedSince, parseId } from './events.ts';
+
+const mark: fc.Arbitrary<Mark> = fc.record({
+  segment: fc.integer({ min: 0, max: 2 ** 44 }),
+  sequence: fc.integer({ min: 0, max: 2 ** 24 }),
+});
+const position: fc.Arbitrary<Position> = fc.record({ health: mark, alert: mark });
+
+t.test('an id encodes the position and is short; other texts are rejected', async (t) => {
+  fc.assert(
+    fc.property(position, fc.nat(), (at, number) => {
+      const id = formatId(at, number);
+      t.same(parseId(id), at);
+      return id.length < 60 && /^[0-9a-z._]+$/.test(id);
+    }),
+    { numRuns: runs(100, 1000), seed: SEED },
+  );
+  for (const wrong of [
+    '',
+    'x',
+    '1_2',
+    '1.1_1.1',
+    '1.1_1.1_1_1',
+    '1.1_1.1_',
+    '-1.1_1.1_1',
+    '1.1_1.1_1 ',
+    '1.1_1.1_A',
+    `${'z'.repeat(11)}.1_1.1_1`,
+    '1.1-1.1-1-1',
+    '-1.1-1.1-1',
+    '1772600000123.1-1772599000000.12-7',
+    '1e3.1-1.1-1',
+    `${'9'.repeat(16)}.1-1.1-1`,
+    formatId(null, 5),
+  ])
+    t.equal(parseId(wrong), null, wrong);
+});
+
+t.test('of two different marks, exactly one is beyond the other', async (t) => {
+  fc.assert(
+    fc.property(mark, mark, (a, b) => {
+      const same = a.segment === b.segment && a.sequence === b.sequence;
+      return [isBeyond(a, b), isBeyond(b, a)].filter((beyond) => beyond).length === (same ? 0 : 1);
+    }),
+    { numRuns: runs(100, 1000), seed: SEED },
+  );
+  t.equal(isBeyond({ segment: 2, sequence: 0 }, { segment: 1, sequence: 9 }), true);
+});
+
+/** A store with these events that implements `recorded` of ports.ts. */
+class Remembered {
+  readonly asked: RecordedQuery[] = [];
+  readonly #events: readonly RecordedEvent[];
+
+  constructor(events: readonly RecordedEvent[]) {
+    this.#events = events;
+  }
+
+  async recorded(query: RecordedQuery): Promise<RecordedPage> {
+    this.asked.push(query);
+    const after = { health: query.healthAfter, alert: query.alertAfter };
+    const found = this.#events.filter((event) => {
+      const since = after[event.kind];
+      return since !== null && isBeyond(event.mark, since) && (query.node === null || query.node === event.node);
+    });
+    return { events: found.slice(0, query.limit), more: found.length > query.limit };
+  }
+}
+
+const event: fc.Arbitrary<Omit<RecordedEvent, 'mark'>> = fc.record({
+  kind: fc.constantFrom('health' as const, 'health' as const, 'alert' as const),
+  node: fc.constantFrom('a', 'b'),
+  json: fc.uuid(),
+});
+
+t.test('from any position, a client gets the remaining events of its filter once and in order', async (t) => {
+  const kinds = fc.constantFrom(['health', 'alert', 'shutdown'] as const, ['health'] as const, ['alert'] as const, ['shutdown'] as const);
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(event, { minLength: 1, maxLength: 30 }),
+      kinds,
+      fc.option(fc.constantFrom('a', 'b')),
+      async (list, of, node) => {
+        const events = list.map((one, i) => ({ ...one, mark: { segment: 1000 + Math.floor(i / 7), sequence: 1 + (i % 7) } }));
+        const store = new Remembered(events) as unknown as HistoryReader;
+        const start: Position = { health: { segment: 0, sequence: 0 }, alert: { segment: 0, sequence: 0 } };
+        const filter = { kinds: of, node };
+        const all = (await missedSince(store, start, filter)).events;
+        const json = (found: readonly { json: string }[]): string[] => found.map((one) => one.json);
+        const wanted = events.filter(
+          ({ kind, node: from }) => (of as readonly string[]).includes(kind) && (node === null || node === from),
+        );
+        t.same(json(all), json(wanted));
+        for (const [i, { position: at }] of all.entries()) {
+          // Encoded as an id, as a client receives it.
+          const resumed = await missedSince(store, parseId(formatId(at, 0)) as Position, filter);
+          t.same(json(resumed.events), json(wanted.slice(i + 1)));
+        }
+      },
+    ),
+    { numRuns: runs(60, 600), seed: SEED },
+  );
+});
+
+t.test('the position of an event kind outside of the filter does not advance', async (t) => {
+  const store = new Remembered([{ kind: 'health', node: 'a', json: '1', mark: { segment: 9, sequence: 9 } }]);
+  const since: Position = { health: { segment: 1, sequence: 1 }, alert: { segment: 2, sequence: 2 } };
+  const { events } = await missedSince(store as unknown as HistoryReader, since, { kinds: ['health'], node: null });
+  t.same(events[0]?.position, { health: { segment: 9, sequence: 9 }, alert: since.alert });
+  t.match(store.asked, [{ healthAfter: since.health, alertAfter: null, node: null }]);
+});

@@ -1,0 +1,168 @@
+import { access, constants, readdir, realpath, type Stats, stat } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import type { Log } from '../../core/ports.ts';
+import type { EndedHow, RunningItem, ShutdownContext, StepItem, StepRunner } from '../../core/shutdown/shutdown.ts';
+import { startProgram } from '../program.ts';
+import { askHelper } from './stop-helper.ts';
+
+const file = { access: promisify(access), readdir: promisify(readdir), realpath: promisify(realpath), stat: promisify(stat) };
+
+/** Hidden files, and the backup files of editors and package managers. */
+const IGNORED = /^\.|^#.*#$|~$|\.(bak|old|orig|rej|new|save|swp|swo|tmp|disabled|dpkg-[a-z]+|ucf-[a-z]+|rpmnew|rpmsave|rpmorig)$/i;
+/** Variables for this process only. A hook that inherited them could, for example, send notifications in the name of the service. */
+const OWN_VARIABLES = /^(NODE_|NOTIFY_SOCKET$|WATCHDOG_|LISTEN_|EDGE_HEALTH_)/;
+
+export interface HookFolderOptions {
+  readonly folder: string;
+  /** Whether a missing folder is an error; false: it means that there are no hooks. */
+  readonly required: boolean;
+  readonly environment: NodeJS.ProcessEnv;
+  readonly log: Log;
+  /** User id of this process. */
+  readonly uid: number;
+}
+
+/** Runs the executables of a folder in the order of their names. */
+export class HookFolder implements StepRunner {
+  readonly #options: HookFolderOptions;
+
+  constructor(options: HookFolderOptions) {
+    this.#options = options;
+  }
+
+  /** Rejects if the folder cannot be read. */
+  async list(): Promise<StepItem[]> {
+    const { folder, log, required } = this.#options;
+    let names: string[];
+    try {
+      names = (await file.readdir(folder)).sort();
+    } catch (error) {
+      if (!required && (error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+      throw new Error(`safe_shutdown.hooks_path ${folder} cannot be read: ${(error as NodeJS.ErrnoException).code}`);
+    }
+    const items: StepItem[] = [];
+    for (const name of names.filter((candidate) => !IGNORED.test(candidate))) {
+      const verdict = await this.#check(join(folder, name));
+      if (verdict === 'run') items.push({ name, start: (context) => this.#start(name, context) });
+      else if (verdict !== 'skip')
+        items.push({ name, start: () => ({ ended: Promise.resolve(verdict.problem), end: async () => 'ended' }) });
+      else if (!/^readme/i.test(name)) log('notice', 'shutdown hook skipped: not an executable file', { folder, name });
+    }
+    return items;
+  }
+
+  /** An executable file that is unsafe or cannot be run is a failure and not skipped, because it was meant to be run. */
+  async #check(path: string): Promise<'run' | 'skip' | { readonly problem: string }> {
+    try {
+      const target = await file.realpath(path);
+      const stats = await file.stat(target);
+      if (!stats.isFile() || (stats.mode & 0o111) === 0) return 'skip';
+      for (const folder of new Set([dirname(target), this.#options.folder])) {
+        const problem = unsafe(folder, await file.stat(folder), this.#options.uid);
+        if (problem !== null) return { problem };
+      }
+      const problem = unsafe(target, stats, this.#options.uid);
+      if (problem !== null) return { problem };
+      await file.access(target, constants.X_OK);
+      return 'run';
+    } catch (error) {
+      return { problem: `cannot be run: ${(error as NodeJS.ErrnoException).code}` };
+    }
+  }
+
+  #start(name: string, context: ShutdownContext): ReturnType<StepItem['start']> {
+    const { environment, folder, log } = this.#options;
+    return startProgram({
+      file: join(folder, name),
+      parameters: [],
+      environment: hookEnvironment(environment, context),
+      onLine: (line) => log('info', 'shutdown hook', { hook: name, output: line }),
+    });
+  }
+}
+
+/** Why a file, or a file in this folder, must not be run: another user may have written it. Null: it is safe. */
+export function unsafe(path: string, { mode, uid: owner }: Pick<Stats, 'mode' | 'uid'>, uid: number): string | null {
+  if (owner !== 0 && owner !== uid) return `not run: ${path} belongs to user ${owner}; it must belong to root or to this service's user`;
+  // For root, group and others must not have write access. In a checkout, users share files with their group.
+  const others = uid === 0 ? 0o022 : 0o002;
+  return (mode & others) === 0 ? null : `not run: others may write ${path}; chmod ${uid === 0 ? 'go-w' : 'o-w'} it`;
+}
+
+/** The environment of a hook: that of the service without its private variables, and the variables that describe the shutdown. */
+export function hookEnvironment(environment: NodeJS.ProcessEnv, context: ShutdownContext): NodeJS.ProcessEnv {
+  const inherited = Object.entries(environment).filter(([name]) => !OWN_VARIABLES.test(name));
+  return {
+    ...Object.fromEntries(inherited),
+    EDGE_HEALTH_SHUTDOWN_REASON: context.reason,
+    EDGE_HEALTH_SHUTDOWN_REQUESTED_BY: context.requestedBy,
+    EDGE_HEALTH_SHUTDOWN_SECONDS_LEFT: String(Math.floor(context.secondsLeft())),
+    EDGE_HEALTH_SHUTDOWN_ACTION: context.action,
+    EDGE_HEALTH_SHUTDOWN_REQUEST_ID: context.requestId,
+  };
+}
+
+export interface UnitListOptions {
+  readonly units: readonly string[];
+  readonly environment: NodeJS.ProcessEnv;
+  readonly log: Log;
+  /** Socket of the helper that runs as root. If it is null or absent, systemctl is run as this user. */
+  readonly helperSocket: string | null;
+}
+
+/** Stops systemd units in the given order. `systemctl stop` waits until the unit has stopped. */
+export class UnitList implements StepRunner {
+  readonly #options: UnitListOptions;
+
+  constructor(options: UnitListOptions) {
+    this.#options = options;
+  }
+
+  async list(): Promise<StepItem[]> {
+    return this.#options.units.map((name) => ({ name, start: () => this.#stop(name) }));
+  }
+
+  #stop(unit: string): RunningItem {
+    const { environment, helperSocket, log } = this.#options;
+    const direct = (): RunningItem => stopUnit(unit, environment, log);
+    return helperSocket === null ? direct() : throughHelper(helperSocket, unit, direct);
+  }
+}
+
+/** Runs `systemctl stop` as this process's user. */
+export function stopUnit(unit: string, environment: NodeJS.ProcessEnv, log: Log): RunningItem {
+  return startProgram({
+    file: 'systemctl',
+    parameters: ['--no-ask-password', 'stop', '--', unit],
+    environment,
+    onLine: (line) => log('info', 'systemctl stop', { unit, output: line }),
+  });
+}
+
+function throughHelper(socketPath: string, unit: string, direct: () => RunningItem): RunningItem {
+  const asked = askHelper(socketPath, `stop ${unit}`);
+  let hasEnded = false;
+  let isGivenUp = false;
+  let own: RunningItem | null = null;
+  const ended = (async (): Promise<string | null> => {
+    const answer = await asked.answer;
+    if (answer === 'absent' && !isGivenUp) own = direct();
+    const problem = own ? withHint(await own.ended, socketPath) : typeof answer === 'object' && answer !== null ? answer.problem : null;
+    hasEnded = true;
+    return problem;
+  })();
+  const end = async (graceSeconds: number): Promise<EndedHow> => {
+    if (own) return own.end(graceSeconds);
+    if (hasEnded) return 'ended';
+    isGivenUp = true;
+    asked.close();
+    return 'terminated';
+  };
+  return { ended, end };
+}
+
+/** Adds a hint to the error of a direct attempt, which most likely failed for lack of the helper. */
+function withHint(problem: string | null, socketPath: string): string | null {
+  return problem === null ? null : `${problem}; the helper socket ${socketPath} is missing (edge-health-stop.socket)`;
+}
