@@ -34,8 +34,8 @@ function startRoles(t: Test, host: Host, ...roles: string[]): { child: ChildProc
     });
   }
   const ended = once(child, 'close').then((how) => {
-    // What they keep in memory outlives them.
-    for (const data of globSync(`${folder}/data/*`)) rmSync(spoolFolder(data, {}), { recursive: true });
+    // Samples in memory outlive a process that was killed.
+    for (const data of globSync(`${folder}/data/*`)) rmSync(spoolFolder(data, {}), { recursive: true, force: true });
     return how;
   });
   return { child, output: () => text, ended };
