@@ -1,5 +1,5 @@
 import t from 'tap';
-import { servicePorts } from './view.ts';
+import { servicePorts, View, type ViewOptions } from './view.ts';
 
 t.test('each port of a domain has its purpose, sorted by port with Unix sockets last', async (t) => {
   const udp = (port: number, address = '0.0.0.0') => ({ protocol: 'udp' as const, address, port });
@@ -17,4 +17,45 @@ t.test('each port of a domain has its purpose, sorted by port with Unix sockets 
     ],
   );
   t.same(servicePorts(null, [], null), []);
+});
+
+t.test('the counts of one /status belong together although parts of it take time to read', async (t) => {
+  let samples = 1;
+  const view = new View({
+    config: { publish_frequency: 1 },
+    dataPath: '/nonexistent',
+    clocks: { monotonicSeconds: () => 0, wallMilliseconds: () => 0 },
+    disks: () => [],
+    // A sample is taken meanwhile.
+    power: {
+      read: async () => {
+        samples += 1;
+      },
+    },
+    live: {
+      nodes: () => [],
+      node: () => ({ status: null, ageSeconds: null, lastSeenSeconds: null, leftMs: null }),
+      openAlerts: () => [],
+      openAlertsOf: () => [],
+      openBySeverity: () => ({}),
+    },
+    rate: { hertz: () => null },
+    sampler: {
+      get counts() {
+        return { taken: samples, missed: 0 };
+      },
+      probeStates: () => [],
+    },
+    temperature: { choice: null },
+    store: { clockEvents: async () => [], state: () => ({ quarantined: [] }) },
+    shutdown: async () => null,
+    remote: () => null,
+    ros: () => ({ published: { health_status: samples } }),
+    controlSocket: () => null,
+    ports: () => [],
+    localNode: 'robot1',
+  } as unknown as ViewOptions);
+  const { publish, ros } = await view.status();
+  t.equal(publish.samples, 2);
+  t.equal(ros.published?.health_status, publish.samples);
 });

@@ -132,11 +132,18 @@ export class View implements ServiceView {
 
   async status(): Promise<Omit<StatusDocument, 'rest'>> {
     const { clocks, config, live, rate, sampler, store, temperature, version } = this.#options;
+    const [events, power, process, ops, shutdown] = await Promise.all([
+      store.clockEvents(CLOCK_EVENTS_SHOWN).catch(() => []), // `storage.error` has the reason.
+      this.#options.power.read(),
+      ownProcess(),
+      this.#jobs.read(),
+      this.#options.shutdown(),
+    ]);
+    // Nothing is awaited from here on, so that the counts belong together.
     const now = clocks.monotonicSeconds();
     const nowMs = clocks.wallMilliseconds();
     const { taken, missed } = sampler.counts;
     const measured = rate.hertz(now);
-    const events = await store.clockEvents(CLOCK_EVENTS_SHOWN).catch(() => []); // `storage.error` has the reason.
     const choice = temperature.choice;
     const round = (seconds: number): number => Math.round(seconds * 1000) / 1000;
     const nodes = this.nodes();
@@ -188,14 +195,14 @@ export class View implements ServiceView {
         reason: choice.reason,
         rejected: choice.rejected.map(({ id, path, celsius, reason }) => ({ sensor: id, path, celsius, reason })),
       },
-      power: await this.#options.power.read(),
+      power,
       clock_events: events.map(({ kind, timestamp_ms, delta_seconds }) => ({ kind, timestamp: isoUtc(timestamp_ms), delta_seconds })),
       storage: { ...store.state(), quarantined: [...store.state().quarantined] },
       ros: this.#options.ros(),
       ports: this.#options.ports(),
-      process: await ownProcess(),
-      ops: await this.#jobs.read(),
-      shutdown: await this.#options.shutdown(),
+      process,
+      ops,
+      shutdown,
       control_socket: this.#options.controlSocket(),
       config: {
         file: this.#options.configFile,
