@@ -87,7 +87,7 @@ t.test('the package on a machine of its own habits', { skip: containersUnavailab
     const closed = (name: string): string => `${name}_config.yaml root:edge-health 640`;
     await machine.sh(
       `cd ${etc} && cp edge_health_config.yaml robot_config.yaml && chmod 644 robot_config.yaml sensor_node_config.yaml
-chgrp root sensor_node_config.yaml && echo '{}' >sensor_node_config.yaml && echo '{}' >closed_config.yaml && chmod 600 closed_config.yaml
+chgrp root sensor_node_config.yaml && echo 'rest: {port: 5001}' >sensor_node_config.yaml && echo '{}' >closed_config.yaml && chmod 600 closed_config.yaml
 dpkg-statoverride --update --add root root 0644 ${etc}/edge_brain_config.yaml`,
     );
     const { stderr } = await dpkg('--install', '/root/this.deb');
@@ -109,7 +109,7 @@ dpkg-statoverride --update --add root root 0644 ${etc}/edge_brain_config.yaml`,
     const { stderr } = await dpkg('--install', '/root/older.deb');
     t.match(stderr, `edge-health: going back from ${version} to 0.0.1.`);
     t.match(stderr, /nothing is deleted/);
-    t.equal(await state(UNIT), 'active');
+    t.equal(await state(UNIT), 'active', stderr);
   });
 
   await t.test('purge takes along what the operator has made of it', async (t) => {
