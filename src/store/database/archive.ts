@@ -55,7 +55,7 @@ export class Archive implements Recordings {
     this.#nodes = new NodeTable(db, options.localNode);
     this.alerts = new AlertLog(new AlertTable(db));
     this.shutdowns = new ShutdownLog(db);
-    this.samples = new RawSamples(db, this.#nodes, nowMs);
+    this.samples = new RawSamples(db, this.#nodes);
     const { notes, samples } = this;
     this.hours = new Hours(db, { nodes: this.#nodes, samples, notes, nowMs, onDamage: (reason) => this.replaceDamaged(reason) });
   }
@@ -262,7 +262,6 @@ export class Archive implements Recordings {
     const { localNode, nowMs } = this.#options;
     pruneByAge(this.db, nowMs());
     if (localNode !== null) pruneRemoteAlerts(this.db, localNode);
-    this.samples.reload();
   }
 
   #saveNotes(): void {

@@ -4,19 +4,24 @@ import { isoUtc } from '../../core/time/time.ts';
 
 /** "EdgH": identifies our databases among other SQLite files. */
 export const APPLICATION_ID = 0x45646748;
-export const SCHEMA_VERSION = 4;
-const TABLES = ['node', 'rate', 'raw', 'minute', 'hour', 'episode', 'alert_change', 'clock_event', 'shutdown_request', 'lag'];
+export const SCHEMA_VERSION = 5;
+const TABLES = ['node', 'rate', 'raw', 'raw_hour', 'minute', 'hour', 'episode', 'alert_change', 'clock_event', 'shutdown_request'];
 /**
- * Few rows are written, and rarely, to spare flash: `raw` has one blob per minute and node (chunk.ts), `minute` and `hour` have one blob
- * per hour and node (summary-codec.ts). Only rare records such as alerts have one row each.
+ * Few rows are written, and rarely, to spare flash: `raw` has one blob per minute and node (chunk.ts), in order of arrival, so that the
+ * blobs of all nodes share pages; `minute` and `hour` have one blob per hour and node (summary-codec.ts). Only rare records such as alerts have one row each.
  */
 const SCHEMA = `
 -- remote: its samples came from another machine.
 CREATE TABLE node (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, remote INTEGER NOT NULL);
 CREATE TABLE rate (node_id INTEGER NOT NULL, since_ms INTEGER NOT NULL, hertz REAL NOT NULL, PRIMARY KEY (node_id, since_ms)) WITHOUT ROWID;
 CREATE TABLE raw (
-  node_id INTEGER NOT NULL, from_ms INTEGER NOT NULL, segment INTEGER NOT NULL, to_ms INTEGER NOT NULL, samples BLOB NOT NULL,
-  PRIMARY KEY (node_id, from_ms, segment)
+  segment INTEGER NOT NULL, node_id INTEGER NOT NULL, from_ms INTEGER NOT NULL, to_ms INTEGER NOT NULL, samples BLOB NOT NULL,
+  PRIMARY KEY (segment, node_id, from_ms)
+) WITHOUT ROWID;
+-- last_segment: null while samples of the hour arrive.
+CREATE TABLE raw_hour (
+  hour_ms INTEGER NOT NULL, node_id INTEGER NOT NULL, first_segment INTEGER NOT NULL, last_segment INTEGER,
+  PRIMARY KEY (hour_ms, node_id)
 ) WITHOUT ROWID;
 CREATE TABLE minute (node_id INTEGER NOT NULL, hour_ms INTEGER NOT NULL, summaries BLOB NOT NULL, PRIMARY KEY (node_id, hour_ms)) WITHOUT ROWID;
 CREATE TABLE hour (node_id INTEGER NOT NULL, hour_ms INTEGER NOT NULL, summary BLOB NOT NULL, PRIMARY KEY (node_id, hour_ms)) WITHOUT ROWID;
@@ -39,7 +44,6 @@ CREATE TABLE shutdown_request (
   accepted INTEGER NOT NULL, request_id TEXT NOT NULL, ended INTEGER NOT NULL, document TEXT NOT NULL,
   PRIMARY KEY (accepted, request_id)
 ) WITHOUT ROWID;
-CREATE TABLE lag (node_id INTEGER NOT NULL, segment INTEGER NOT NULL, lag_ms INTEGER NOT NULL, PRIMARY KEY (node_id, segment, lag_ms)) WITHOUT ROWID;
 `;
 
 export interface OpenedDatabase {

@@ -1,5 +1,6 @@
 import { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
+import { inflateRawSync } from 'node:zlib';
 import { countIn } from '../samples/chunk.ts';
 import { APPLICATION_ID, SCHEMA_VERSION } from './database.ts';
 
@@ -34,14 +35,14 @@ function numberOf(db: DatabaseSync, query: string): number {
 
 function nodesOf(db: DatabaseSync): NodeFacts[] {
   const nodes = db.prepare('SELECT id, name FROM node ORDER BY name').all() as { id: number; name: string }[];
-  const rows = db.prepare('SELECT from_ms, to_ms, substr(samples, 1, 16) AS head FROM raw WHERE node_id = ?');
+  const rows = db.prepare('SELECT from_ms, to_ms, samples FROM raw WHERE node_id = ?');
   return nodes.map(({ id, name }) => {
     let samples = 0;
     let first = Number.POSITIVE_INFINITY;
     let last = Number.NEGATIVE_INFINITY;
     for (const row of rows.iterate(id)) {
-      const { from_ms, head, to_ms } = row as { from_ms: number; to_ms: number; head: Uint8Array };
-      samples += countIn(head);
+      const { from_ms, samples: chunk, to_ms } = row as { from_ms: number; to_ms: number; samples: Uint8Array };
+      samples += countIn(inflateRawSync(chunk));
       first = Math.min(first, from_ms);
       last = Math.max(last, to_ms);
     }

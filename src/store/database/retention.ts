@@ -26,26 +26,41 @@ function settledMs(db: DatabaseSync, nowMs: number): number | null {
   return settled;
 }
 
+/**
+ * The first segment with samples of an hour between a time and now. Samples that arrived earlier are older than that time, whatever their
+ * time stamps say: a clock that was wrong for a while does not keep them. Null: nothing was recorded since.
+ */
+function firstYoungSegment(db: DatabaseSync, fromMs: number, nowMs: number): number | null {
+  const row = db
+    .prepare('SELECT min(first_segment) AS segment FROM raw_hour WHERE hour_ms > ? AND hour_ms <= ?')
+    .get(fromMs - HOUR_MS, nowMs);
+  return (row as { segment: number | null }).segment;
+}
+
+/** Removes the raw samples of all earlier segments, which are adjacent: SQLite then frees their pages without writing them. */
+function removeRawBefore(db: DatabaseSync, segment: number): boolean {
+  const { changes } = db.prepare('DELETE FROM raw WHERE segment < ?').run(segment);
+  if (changes === 0) return false;
+  db.prepare('DELETE FROM raw_hour WHERE last_segment < ?').run(segment);
+  return true;
+}
+
 /** Removes data older than its tier's retention. */
 export function pruneByAge(db: DatabaseSync, nowMs: number): void {
   const fromMs = settledMs(db, nowMs);
   if (fromMs === null) return;
   const before = (days: number): number => fromMs - days * DAY_MS;
+  const firstYoung = firstYoungSegment(db, before(RAW_DAYS), nowMs);
+  if (firstYoung !== null) removeRawBefore(db, firstYoung);
   for (const { id } of db.prepare('SELECT id FROM node').all() as { id: number }[]) {
-    db.prepare('DELETE FROM raw WHERE node_id = ? AND from_ms < ?').run(id, before(RAW_DAYS));
     db.prepare('DELETE FROM minute WHERE node_id = ? AND hour_ms < ?').run(id, before(MINUTE_DAYS));
     db.prepare('DELETE FROM hour WHERE node_id = ? AND hour_ms < ?').run(id, before(HOUR_DAYS));
   }
-  for (const [table, time, days] of [
-    ['lag', 'segment', RAW_DAYS + 2],
-    ['rate', 'since_ms', HOUR_DAYS],
-  ] as const) {
-    // The newest entry before that time is still in force.
-    db.prepare(
-      `DELETE FROM ${table} WHERE ${time} < (SELECT max(newer.${time}) FROM ${table} AS newer
-       WHERE newer.node_id = ${table}.node_id AND newer.${time} <= ?)`,
-    ).run(before(days));
-  }
+  // The newest rate before that time is still in force.
+  db.prepare(
+    `DELETE FROM rate WHERE since_ms < (SELECT max(newer.since_ms) FROM rate AS newer
+     WHERE newer.node_id = rate.node_id AND newer.since_ms <= ?)`,
+  ).run(before(HOUR_DAYS));
   db.prepare('DELETE FROM episode WHERE resolved = 1 AND changed_ms < ?').run(before(ALERT_DAYS));
   db.prepare('DELETE FROM alert_change WHERE changed_ms < ?').run(before(ALERT_DAYS));
   db.prepare('DELETE FROM clock_event WHERE timestamp_ms < ?').run(before(HOUR_DAYS));
@@ -69,20 +84,28 @@ export function pruneRemoteAlerts(db: DatabaseSync, localNode: string, most = RE
 /** Reserve below the cap for the transaction in progress. */
 const HEADROOM = 0.97;
 
-function removeOldestHour(db: DatabaseSync, table: 'raw' | 'minute' | 'hour'): boolean {
-  const time = table === 'raw' ? 'from_ms' : 'hour_ms';
+/** Removes the 15 segments that arrived first. */
+function removeOldestRaw(db: DatabaseSync): boolean {
+  const nextSegment = db.prepare('SELECT min(segment) AS segment FROM raw WHERE segment >= ?');
+  let before = 0;
+  for (let count = 0; count < 15; count += 1) {
+    const { segment } = nextSegment.get(before) as { segment: number | null };
+    if (segment === null) break;
+    before = segment + 1;
+  }
+  return removeRawBefore(db, before);
+}
+
+function removeOldestHour(db: DatabaseSync, table: 'minute' | 'hour'): boolean {
   const oldest = (db.prepare('SELECT id FROM node').all() as { id: number }[])
     .map(({ id }) => ({
       id,
-      ms: (db.prepare(`SELECT min(${time}) AS ms FROM ${table} WHERE node_id = ?`).get(id) as { ms: number | null }).ms,
+      ms: (db.prepare(`SELECT min(hour_ms) AS ms FROM ${table} WHERE node_id = ?`).get(id) as { ms: number | null }).ms,
     }))
     .filter((entry): entry is { id: number; ms: number } => entry.ms !== null)
     .sort((a, b) => a.ms - b.ms)[0];
   if (!oldest) return false;
-  db.prepare(`DELETE FROM ${table} WHERE node_id = ? AND ${time} < ?`).run(
-    oldest.id,
-    oldest.ms + (table === 'raw' ? HOUR_MS / 4 : HOUR_MS),
-  );
+  db.prepare(`DELETE FROM ${table} WHERE node_id = ? AND hour_ms = ?`).run(oldest.id, oldest.ms);
   return true;
 }
 
@@ -94,7 +117,7 @@ export function pruneBySize(db: DatabaseSync, maxBytes: number): void {
   };
   let pruned = false;
   while (inUse() > maxBytes * HEADROOM) {
-    if (!removeOldestHour(db, 'raw') && !removeOldestHour(db, 'minute') && !removeOldestHour(db, 'hour')) break;
+    if (!removeOldestRaw(db) && !removeOldestHour(db, 'minute') && !removeOldestHour(db, 'hour')) break;
     pruned = true;
   }
   // Free pages are reused; only pages beyond the cap (it was lowered) are returned to the file system.

@@ -184,7 +184,6 @@ export function aggregate(archive: Archive, query: AggregateQuery, nowMs: number
   const { notes } = archive;
   const jumps = [...notes.clockEvents, ...futureJump(notes.clockEvents, nowMs, query.toMs, notes.firstSeenMs(node))];
   const known = { fromMs: Math.max(query.fromMs, archive.firstSampleMs(node) ?? query.toMs), nowMs };
-  const firstRawMs = archive.samples.firstMs(node) ?? Number.POSITIVE_INFINITY;
   const buckets = new Buckets(query, jumps);
   const answer: Aggregate[] = [];
   const answerUntil = (ms: number): void => {
@@ -201,7 +200,7 @@ export function aggregate(archive: Archive, query: AggregateQuery, nowMs: number
       continue;
     }
     const part = { fromMs: Math.max(hourMs, query.fromMs), toMs: Math.min(hourMs + HOUR_MS, query.toMs) };
-    if (!hour || firstRawMs <= hour.summary.firstMs) addSamples(archive, node, part, buckets);
+    if (!hour || archive.samples.hasWholeHour(node, hourMs)) addSamples(archive, node, part, buckets);
     else addMinutes(archive, node, hourMs, part, buckets);
   }
   answerUntil(query.toMs);

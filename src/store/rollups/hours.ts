@@ -5,8 +5,7 @@ import { isDamage } from '../database/database.ts';
 import type { NodeTable } from '../database/node-table.ts';
 import type { Notes } from '../events/clock-events.ts';
 import type { Columns } from '../samples/chunk.ts';
-import type { PendingPart } from '../samples/lag-table.ts';
-import type { RawSamples } from '../samples/raw-samples.ts';
+import type { PendingPart, RawSamples } from '../samples/raw-samples.ts';
 import { Means } from './means.ts';
 import { decodeHour, decodeMinuteMeans, decodeMinutes, encodeHour, encodeMinutes } from './summary-codec.ts';
 import { addToHour, emptyHour, type HourRecord, hourOf } from './tiers.ts';
@@ -50,11 +49,13 @@ export class Hours {
    * returns the samples that are not in the database.
    */
   resume(waiting: () => readonly PendingPart[]): void {
-    const { nodes, samples } = this.#sources;
+    const { nodes } = this.#sources;
     const inMemory = this.#book.takeAll();
-    for (const [node, id] of nodes.ids) {
-      const missing = samples.writtenHours(id).filter((hourMs) => this.#table.starts(id, hourMs, hourMs + 1).length === 0);
-      for (const hourMs of missing) this.#book.begin(node, this.#fromDatabase(node, hourMs));
+    const names = new Map([...nodes.ids].map(([name, id]) => [id, name]));
+    for (const { nodeId, hourMs } of this.#table.missing()) {
+      const node = names.get(nodeId);
+      const hour = node === undefined ? null : this.#fromDatabase(node, hourMs);
+      if (node !== undefined && hour && hour.summary.received > 0) this.#book.begin(node, hour);
     }
     for (const part of waiting()) this.add(part);
     // The samples of this hour were dropped, so the hour in memory is the only record of it.
@@ -190,6 +191,16 @@ export class HourTable {
     this.#db
       .prepare('INSERT OR REPLACE INTO hour VALUES (?, ?, ?)')
       .run(nodeId, hour.hourMs, encodeHour(hour.summary, hour.histograms, hour.hourMs));
+  }
+
+  /** Hours with raw samples that are not in this table, ascending. */
+  missing(): { readonly nodeId: number; readonly hourMs: number }[] {
+    return this.#db
+      .prepare(
+        `SELECT node_id AS nodeId, hour_ms AS hourMs FROM raw_hour
+         WHERE NOT EXISTS (SELECT 1 FROM hour WHERE hour.node_id = raw_hour.node_id AND hour.hour_ms = raw_hour.hour_ms) ORDER BY hour_ms`,
+      )
+      .all() as { nodeId: number; hourMs: number }[];
   }
 
   /** Hours that begin in the range, ascending. */

@@ -1,11 +1,27 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { KnownNode } from '../../core/alerts/node-watch.ts';
+import { fingerprint, type KnownNode, type Stamp } from '../../core/alerts/node-watch.ts';
 import type { Order } from '../../core/ports.ts';
-import { findRemoteNodes, type NodeTable } from '../database/node-table.ts';
+import { HOUR_MS } from '../../core/time/time.ts';
+import type { NodeTable } from '../database/node-table.ts';
+import { hourOf } from '../rollups/tiers.ts';
 import type { Columns } from './chunk.ts';
-import { LagTable, type PendingPart, type PendingSegment, type SegmentSource, segmentParts } from './lag-table.ts';
 import { RawTable } from './raw-table.ts';
-import type { SegmentPart } from './recorded.ts';
+import { compareMarks, type SegmentPart } from './recorded.ts';
+
+export interface PendingPart {
+  readonly node: string;
+  readonly columns: Columns;
+}
+
+export interface PendingSegment {
+  readonly segment: number;
+  readonly parts: readonly PendingPart[];
+}
+
+/** Number of a node's latest statuses that are loaded, to recognize repetitions by its DDS writer. */
+const RECENT = 64;
+/** Number of segments before a node's last one that are searched for these statuses. */
+const RECENT_SEGMENTS = 5;
 
 /** Limit of samples of newcomers in memory; beyond it the oldest are dropped. */
 const MAX_HELD = 200_000;
@@ -16,22 +32,17 @@ const MAX_HELD = 200_000;
  */
 export class RawSamples {
   readonly #nodes: NodeTable;
-  readonly #nowMs: () => number;
   #table: RawTable;
-  #lags: LagTable;
   #pending: PendingSegment[] = [];
 
-  constructor(db: DatabaseSync, nodes: NodeTable, nowMs: () => number) {
+  constructor(db: DatabaseSync, nodes: NodeTable) {
     this.#nodes = nodes;
-    this.#nowMs = nowMs;
     this.#table = new RawTable(db);
-    this.#lags = new LagTable(db);
   }
 
   /** Continues with another database; pending samples stay pending. */
   replace(db: DatabaseSync): void {
     this.#table = new RawTable(db);
-    this.#lags = new LagTable(db);
   }
 
   add(segment: number, part: PendingPart): void {
@@ -59,10 +70,11 @@ export class RawSamples {
       for (const node of new Set(parts.map((part) => part.node))) {
         if (!this.#nodes.isKept(node)) continue;
         const columns = parts.filter((part) => part.node === node).map((part) => part.columns);
-        const id = this.#nodes.idOf(node);
-        this.#table.write(id, segment, columns, (fromMs) => this.#lags.record(id, segment, fromMs));
+        this.#table.write(this.#nodes.idOf(node), segment, columns);
       }
     }
+    const last = segments.at(-1);
+    if (last) this.#table.endCommit(last.segment);
   }
 
   /** Removes written samples from memory; samples of newcomers stay. */
@@ -89,22 +101,22 @@ export class RawSamples {
       .filter(({ parts }) => parts.length > 0);
   }
 
-  /** Must be called after rows were removed or a transaction was rolled back. */
+  /** Must be called after a transaction was rolled back. */
   reload(): void {
-    this.#lags.reload();
+    this.#table.reload();
   }
 
   /** Whether a segment found in the spool had been written before the crash. */
-  hasSegment(segment: number, node: string, timestampMs: Float64Array): boolean {
+  hasSegment(segment: number, node: string): boolean {
     const id = this.#nodes.find(node);
-    return id !== null && this.#table.hasSegment(id, segment, timestampMs);
+    return id !== null && this.#table.hasSegment(id, segment);
   }
 
   /** Drops pending samples that were written before a crash, which only the database shows. Returns the ones still pending. */
   dropWritten(): PendingPart[] {
     this.#pending = this.#pending.map(({ segment, parts }) => ({
       segment,
-      parts: parts.filter(({ node, columns }) => !this.hasSegment(segment, node, columns.timestampMs)),
+      parts: parts.filter(({ node }) => !this.hasSegment(segment, node)),
     }));
     return this.#pending.flatMap(({ parts }) => parts);
   }
@@ -124,26 +136,69 @@ export class RawSamples {
     return this.#table.chunks(nodeId, [], fromMs, toMs, 'asc');
   }
 
-  /** Hours with written samples, ascending. */
-  writtenHours(nodeId: number): number[] {
-    return this.#table.hours(nodeId);
-  }
-
-  /** Parts of the segments from this one on, ascending by segment. */
-  segmentParts(fromSegment: number, node: string | null): Generator<SegmentPart> {
-    return segmentParts(this.#source(), fromSegment, node);
+  /** Parts of the segments in the range (both ends included), written and pending, ascending by segment. `node` null: of every node. */
+  *segmentParts(fromSegment: number, node: string | null, toSegment = Number.POSITIVE_INFINITY): Generator<SegmentPart> {
+    const id = node === null ? null : this.#nodes.find(node);
+    const names = new Map([...this.#nodes.ids].map(([name, nodeId]) => [nodeId, name]));
+    const hasWritten = node === null || id !== null;
+    const pending = this.#pending.filter(({ segment }) => segment >= fromSegment).toSorted((a, b) => a.segment - b.segment);
+    for (let from = fromSegment; ; ) {
+      const written = hasWritten ? this.#table.nextSegment(from) : null;
+      const waiting = pending.filter(({ segment }) => segment >= from);
+      const segment = Math.min(written ?? Number.POSITIVE_INFINITY, waiting[0]?.segment ?? Number.POSITIVE_INFINITY);
+      if (segment > toSegment || segment === Number.POSITIVE_INFINITY) return;
+      if (segment === written) {
+        for (const { nodeId, columns } of this.#table.ofSegment(segment, id)) yield { segment, node: names.get(nodeId) as string, columns };
+      }
+      for (const one of waiting) {
+        if (one.segment !== segment) break;
+        for (const part of one.parts) if (node === null || part.node === node) yield { segment, ...part };
+      }
+      from = segment + 1;
+    }
   }
 
   /** The last segment written; 0: there is none. */
   lastSegment(): number {
-    const newest = Math.max(0, ...[...this.#nodes.ids.values()].map((id) => this.#table.lastSegment(id) ?? 0));
-    // The chunk with the latest time was written last, unless the clock was set back since.
-    return newest <= this.#nowMs() ? newest : this.#table.searchLastSegment();
+    return this.#table.lastSegment();
   }
 
   /** First and last receive times of the remote nodes; `lastHourMs` gives the last one where raw samples are pruned. */
   remoteNodes(lastHourMs: (node: string) => number | null): KnownNode[] {
-    return findRemoteNodes(this.#source(), this.#nodes.remoteNodes(this.nodesWaiting()), lastHourMs);
+    const spans = this.#table.spans();
+    return [...this.#nodes.remoteNodes(this.nodesWaiting())].map((name) => {
+      const span = spans.get(this.#nodes.find(name) ?? -1);
+      const waiting = this.#pending.filter(({ parts }) => parts.some((part) => part.node === name)).map(({ segment }) => segment);
+      const segments = span ? [...waiting, span.last] : waiting;
+      const segment = segments.length === 0 ? null : Math.max(...segments);
+      const hourMs = lastHourMs(name);
+      const lastSeenMs = segment ?? (hourMs === null ? null : hourMs + HOUR_MS);
+      const recent = segment === null ? [] : this.#recentStamps(name, segment);
+      return { name, firstSeenMs: span?.first ?? lastSeenMs, lastSeenMs, recent };
+    });
+  }
+
+  #recentStamps(name: string, segment: number): Stamp[] {
+    const rows: { segment: number; sequence: number; stamp: Stamp }[] = [];
+    const from = this.#table.segmentBefore(segment, RECENT_SEGMENTS);
+    for (const { segment: at, columns } of this.segmentParts(from, name, segment)) {
+      for (let row = 0; row < columns.count; row += 1) {
+        const values = columns.metrics.map((column) => column[row] as number);
+        const stamp = { ms: columns.timestampMs[row] as number, print: fingerprint(values, columns.status[row] as number) };
+        rows.push({ segment: at, sequence: columns.sequence[row] as number, stamp });
+      }
+    }
+    return rows
+      .sort(compareMarks)
+      .slice(-RECENT)
+      .map(({ stamp }) => stamp);
+  }
+
+  /** Whether the node's raw samples of an hour are there and none were removed to save space. */
+  hasWholeHour(node: string, hourMs: number): boolean {
+    const id = this.#nodes.find(node);
+    if (id !== null && this.#table.isWhole(id, hourMs)) return true;
+    return this.#pendingOf(node).some(({ timestampMs }) => timestampMs.some((ms) => hourOf(ms) === hourMs));
   }
 
   /** Time of the node's first raw sample. */
@@ -163,9 +218,5 @@ export class RawSamples {
   #pendingOf(node: string): Columns[] {
     const parts = this.#pending.flatMap((pending) => pending.parts.filter((part) => part.node === node));
     return parts.map(({ columns }) => columns).filter(({ count }) => count > 0);
-  }
-
-  #source(): SegmentSource {
-    return { nodes: this.#nodes.ids, raw: this.#table, lags: this.#lags, pending: this.#pending, nowMs: this.#nowMs() };
   }
 }

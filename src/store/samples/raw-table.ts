@@ -1,8 +1,10 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { Order, TimeRange } from '../../core/ports.ts';
+import { deflateRawSync, inflateRawSync } from 'node:zlib';
+import type { Order } from '../../core/ports.ts';
 import { HOUR_MS, MINUTE_MS } from '../../core/time/time.ts';
 import { hourOf } from '../rollups/tiers.ts';
 import { type Columns, decodeChunk, emptyColumns, encodeChunk } from './chunk.ts';
+import { RawHours, type SegmentRange } from './raw-hours.ts';
 
 /** A chunk, written or pending, that is decoded on demand. */
 interface Piece {
@@ -11,82 +13,97 @@ interface Piece {
   readonly read: (scratch: Scratch) => Columns | null;
 }
 
-/** Raw samples, one row per chunk. A chunk lies within one hour; chunks of different segments may overlap after the clock was set back. */
+/**
+ * Raw samples, one row per chunk, in order of arrival: what the nodes published in a minute is written to adjacent pages, however many
+ * nodes there are. A chunk lies within one hour; chunks of different segments may overlap after the clock was set back.
+ */
 export class RawTable {
   readonly #db: DatabaseSync;
+  readonly #hours: RawHours;
 
   constructor(db: DatabaseSync) {
     this.#db = db;
+    this.#hours = new RawHours(db);
   }
 
-  /** Writes a node's part of a segment; repeating it with the same samples has no effect. `onChunk` receives the start of each chunk. */
-  write(nodeId: number, segment: number, parts: readonly Columns[], onChunk: (fromMs: number) => void): void {
+  /** Writes a node's part of a segment; repeating it with the same samples has no effect. */
+  write(nodeId: number, segment: number, parts: readonly Columns[]): void {
     const insert = this.#db.prepare('INSERT OR IGNORE INTO raw VALUES (?, ?, ?, ?, ?)');
     for (const chunk of splitIntoChunks(joinSorted(parts))) {
-      const from = chunk.timestampMs[0] as number;
-      onChunk(from);
-      insert.run(nodeId, from, segment, chunk.timestampMs[chunk.count - 1] as number, encodeChunk(chunk));
+      this.#hours.record(nodeId, segment, hourOf(chunk.timestampMs[0] as number));
+      for (const { fromMs, toMs, samples } of toRows(chunk)) insert.run(segment, nodeId, fromMs, toMs, samples);
     }
   }
 
-  /** Whether a node's part of a segment is stored, given the times of some of its samples. Parts are written as a whole. */
-  hasSegment(nodeId: number, segment: number, timestampMs: Float64Array): boolean {
-    const from = timestampMs.reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY) - MAX_CHUNK_MS;
-    const to = timestampMs.reduce((a, b) => Math.max(a, b), Number.NEGATIVE_INFINITY);
-    const row = this.#db
-      .prepare('SELECT 1 FROM raw WHERE node_id = ? AND from_ms >= ? AND from_ms <= ? AND segment = ?')
-      .get(nodeId, from, to, segment);
-    return row !== undefined;
+  /** Must be called after the segments of a commit were written. */
+  endCommit(segment: number): void {
+    this.#hours.closeOld(segment);
   }
 
-  /** Chunks that begin in a time range (both ends included) and belong to the segments from `from` up to but excluding `to`. */
-  ofSegments(nodeId: number, { fromMs, toMs }: TimeRange, from: number, to: number): { segment: number; read: () => Columns | null }[] {
-    const last = Math.min(to, Number.MAX_SAFE_INTEGER);
-    const rows = this.#db
-      .prepare('SELECT from_ms, segment FROM raw WHERE node_id = ? AND from_ms BETWEEN ? AND ? AND segment >= ? AND segment < ?')
-      .all(nodeId, fromMs, Math.min(toMs, Number.MAX_SAFE_INTEGER), from, last) as { from_ms: number; segment: number }[];
-    const select = this.#db.prepare('SELECT samples FROM raw WHERE node_id = ? AND from_ms = ? AND segment = ?');
-    return rows.map(({ from_ms, segment }) => ({
-      segment,
-      read: () => tryDecode((select.get(nodeId, from_ms, segment) as { samples: Uint8Array }).samples),
-    }));
+  /** Must be called after a transaction was rolled back. */
+  reload(): void {
+    this.#hours.reload();
   }
 
-  /** Segment of the latest chunk that begins by `untilMs`. */
-  lastSegment(nodeId: number, untilMs = Number.MAX_SAFE_INTEGER): number | null {
-    const row = this.#db
-      .prepare('SELECT segment FROM raw WHERE node_id = ? AND from_ms <= ? ORDER BY from_ms DESC LIMIT 1')
-      .get(nodeId, Math.min(untilMs, Number.MAX_SAFE_INTEGER)) as { segment: number } | undefined;
-    return row?.segment ?? null;
+  /** Whether a node's part of a segment is stored. Parts are written as a whole. */
+  hasSegment(nodeId: number, segment: number): boolean {
+    return this.#db.prepare('SELECT 1 FROM raw WHERE segment = ? AND node_id = ? LIMIT 1').get(segment, nodeId) !== undefined;
   }
 
-  /** Segment of the earliest chunk. */
-  firstSegment(nodeId: number): number | null {
-    const row = this.#db.prepare('SELECT segment FROM raw WHERE node_id = ? ORDER BY from_ms LIMIT 1').get(nodeId);
-    return (row as { segment: number } | undefined)?.segment ?? null;
+  /** The first segment from this one on; null: there is none. */
+  nextSegment(from: number): number | null {
+    return (this.#db.prepare('SELECT min(segment) AS segment FROM raw WHERE segment >= ?').get(from) as { segment: number | null }).segment;
   }
 
-  /** The greatest of all segments. Scans every row. */
-  searchLastSegment(): number {
+  /** The greatest of all segments; 0: there is none. */
+  lastSegment(): number {
     return (this.#db.prepare('SELECT max(segment) AS segment FROM raw').get() as { segment: number | null }).segment ?? 0;
   }
 
-  firstMs(nodeId: number): number | null {
-    const row = this.#db.prepare('SELECT min(from_ms) AS ms FROM raw WHERE node_id = ?').get(nodeId) as { ms: number | null };
-    return row.ms;
+  /** The segment that comes `count` segments before this one, or the first. */
+  segmentBefore(segment: number, count: number): number {
+    const row = this.#db
+      .prepare(
+        `WITH RECURSIVE earlier(segment, n) AS (SELECT ?, 0 UNION ALL
+           SELECT (SELECT max(raw.segment) FROM raw WHERE raw.segment < earlier.segment), n + 1 FROM earlier
+           WHERE earlier.segment IS NOT NULL AND n < ?)
+         SELECT min(segment) AS segment FROM earlier`,
+      )
+      .get(segment, count) as { segment: number };
+    return row.segment;
   }
 
-  /** Hours with samples, ascending; one index seek per hour. */
-  hours(nodeId: number): number[] {
-    const hours: number[] = [];
-    for (
-      let next = this.firstMs(nodeId);
-      next !== null;
-      next = this.#next(nodeId, hourOf(next) + HOUR_MS, Number.MAX_SAFE_INTEGER, 'asc')
-    ) {
-      hours.push(hourOf(next));
+  /** Samples of a segment by node; `nodeId` null: of every node. A chunk that cannot be decoded is skipped. */
+  *ofSegment(segment: number, nodeId: number | null): Generator<{ readonly nodeId: number; readonly columns: Columns }> {
+    const rows = this.#db
+      .prepare('SELECT node_id, samples FROM raw WHERE segment = ? AND (?2 IS NULL OR node_id = ?2)')
+      .all(segment, nodeId) as { node_id: number; samples: Uint8Array }[];
+    for (const { node_id, samples } of rows) {
+      const columns = tryDecode(samples);
+      if (columns) yield { nodeId: node_id, columns };
     }
-    return hours;
+  }
+
+  /** First and last segment of each node. */
+  spans(): Map<number, SegmentRange> {
+    return this.#hours.spans();
+  }
+
+  /** Time of the node's first sample. */
+  firstMs(nodeId: number): number | null {
+    for (let fromMs = 0; ; ) {
+      const hourMs = this.#hours.next(nodeId, fromMs, Number.MAX_SAFE_INTEGER, 'asc');
+      if (hourMs === null) return null;
+      const pieces = this.#pieces(nodeId, hourMs, hourMs + HOUR_MS);
+      if (pieces.length > 0) return pieces.reduce((first, piece) => Math.min(first, piece.fromMs), Number.POSITIVE_INFINITY);
+      fromMs = hourMs + HOUR_MS;
+    }
+  }
+
+  /** Whether the hour has samples, of which none were removed to save space. */
+  isWhole(nodeId: number, hourMs: number): boolean {
+    const range = this.#hours.range(nodeId, hourMs);
+    return range !== null && range.first >= (this.nextSegment(0) ?? Number.POSITIVE_INFINITY);
   }
 
   /**
@@ -100,11 +117,11 @@ export class RawTable {
     let high = toMs;
     while (low < high) {
       const inRange = ({ fromMs: at }: Piece): boolean => at >= low && at < high;
-      const candidates = waiting.filter(inRange).map((piece) => piece.fromMs);
-      const written = nodeId === null ? null : this.#next(nodeId, low, high, order);
+      const candidates = waiting.filter(inRange).map((piece) => hourOf(piece.fromMs));
+      const written = nodeId === null ? null : this.#hours.next(nodeId, hourOf(low), high, order);
       if (written !== null) candidates.push(written);
       if (candidates.length === 0) return;
-      const hourMs = hourOf(candidates.reduce((a, b) => (order === 'asc' ? Math.min(a, b) : Math.max(a, b))));
+      const hourMs = candidates.reduce((a, b) => (order === 'asc' ? Math.min(a, b) : Math.max(a, b)));
       const begin = Math.max(low, hourMs);
       const end = Math.min(high, hourMs + HOUR_MS);
       const pieces = [
@@ -122,25 +139,47 @@ export class RawTable {
     }
   }
 
-  /** Start of the first (or last) chunk in the range. */
-  #next(nodeId: number, fromMs: number, toMs: number, order: Order): number | null {
-    const row = this.#db
-      .prepare(`SELECT ${order === 'asc' ? 'min' : 'max'}(from_ms) AS ms FROM raw WHERE node_id = ? AND from_ms >= ? AND from_ms < ?`)
-      .get(nodeId, fromMs, toMs) as { ms: number | null };
-    return row.ms;
-  }
-
+  /** Chunks that begin in a range within one hour. Visits each segment of the hour once, however many nodes it has. */
   #pieces(nodeId: number, fromMs: number, toMs: number): Piece[] {
+    const range = this.#hours.range(nodeId, hourOf(fromMs));
+    if (!range) return [];
     const rows = this.#db
-      .prepare('SELECT from_ms, to_ms, segment FROM raw WHERE node_id = ? AND from_ms >= ? AND from_ms < ? ORDER BY from_ms, segment')
-      .all(nodeId, fromMs, toMs) as { from_ms: number; to_ms: number; segment: number }[];
-    const select = this.#db.prepare('SELECT samples FROM raw WHERE node_id = ? AND from_ms = ? AND segment = ?');
+      .prepare(
+        `WITH RECURSIVE later(segment) AS (SELECT min(segment) FROM raw WHERE segment >= ?1 UNION ALL
+           SELECT (SELECT min(raw.segment) FROM raw WHERE raw.segment > later.segment) FROM later WHERE later.segment < ?2)
+         SELECT raw.segment, from_ms, to_ms FROM later CROSS JOIN raw
+         WHERE raw.segment = later.segment AND node_id = ?3 AND from_ms >= ?4 AND from_ms < ?5`,
+      )
+      .all(range.first, range.last, nodeId, fromMs, toMs) as { segment: number; from_ms: number; to_ms: number }[];
+    const select = this.#db.prepare('SELECT samples FROM raw WHERE segment = ? AND node_id = ? AND from_ms = ?');
     return rows.map(({ from_ms, to_ms, segment }) => ({
       fromMs: from_ms,
       toMs: to_ms,
       read: (scratch) =>
-        tryDecode((select.get(nodeId, from_ms, segment) as { samples: Uint8Array }).samples, (count) => scratch.take(count)),
+        tryDecode((select.get(segment, nodeId, from_ms) as { samples: Uint8Array }).samples, (count) => scratch.take(count)),
     }));
+  }
+}
+
+/** SQLite stores a row of up to 488 bytes within a page of 2048; a longer one takes another page for itself. 20 are for the other columns. */
+const ROW_BYTES = 468;
+/** From this length on, the pages of a row are well filled. */
+const LONG_ROW_BYTES = 4 * ROW_BYTES;
+
+/** The rows of a chunk. One that would not fill the pages it takes is divided. */
+function* toRows(chunk: Columns): Generator<{ fromMs: number; toMs: number; samples: Uint8Array }> {
+  const samples = compressed(chunk);
+  const rows = samples.length > LONG_ROW_BYTES ? 1 : Math.ceil(samples.length / ROW_BYTES);
+  if (rows === 1) {
+    yield { fromMs: chunk.timestampMs[0] as number, toMs: chunk.timestampMs[chunk.count - 1] as number, samples };
+    return;
+  }
+  for (const part of splitIntoChunks(chunk, Math.ceil(chunk.count / rows))) {
+    yield {
+      fromMs: part.timestampMs[0] as number,
+      toMs: part.timestampMs[part.count - 1] as number,
+      samples: compressed(part),
+    };
   }
 }
 
@@ -164,10 +203,15 @@ function overlapping(pieces: readonly Piece[]): Piece[][] {
   return groups;
 }
 
+/** A fifth shorter than the chunk. */
+function compressed(chunk: Columns): Uint8Array {
+  return deflateRawSync(encodeChunk(chunk));
+}
+
 /** A chunk that cannot be decoded is skipped: it holds one minute, and the rest of the range stays readable. */
 function tryDecode(samples: Uint8Array, allocate?: (count: number) => Columns): Columns | null {
   try {
-    return decodeChunk(samples, allocate);
+    return decodeChunk(inflateRawSync(samples), allocate);
   } catch {
     return null;
   }
@@ -260,14 +304,14 @@ function concatenate(list: readonly Columns[]): Columns {
 }
 
 /** Splits where a chunk would exceed its limits, where the hour changes, and where time runs backwards. */
-export function* splitIntoChunks(columns: Columns): Generator<Columns> {
+export function* splitIntoChunks(columns: Columns, maxRows = MAX_CHUNK_ROWS): Generator<Columns> {
   let start = 0;
   for (let i = 1; i <= columns.count; i += 1) {
     const first = columns.timestampMs[start] as number;
     const now = columns.timestampMs[i] as number;
     const before = columns.timestampMs[i - 1] as number;
-    // Two chunks of a segment must not begin at the same time, because node, start and segment are the primary key.
-    const long = (i - start >= MAX_CHUNK_ROWS && now > first) || now - first > MAX_CHUNK_MS;
+    // Two chunks of a segment must not begin at the same time, because segment, node and start are the primary key.
+    const long = (i - start >= maxRows && now > first) || now - first > MAX_CHUNK_MS;
     if (i < columns.count && !long && now >= before && hourOf(now) === hourOf(first)) continue;
     yield {
       count: i - start,

@@ -75,7 +75,7 @@ function open(request: OpenRequest): OpenAnswer {
     for (const { sequence, alert } of alerts) attempt(() => store.saveAlert(alert, { segment, sequence }));
     for (const record of shutdowns) attempt(() => store.saveShutdown(record));
     for (const { node: name, columns } of samples) {
-      if (columns.count === 0 || store.samples.hasSegment(segment, name, columns.timestampMs)) continue;
+      if (columns.count === 0 || store.samples.hasSegment(segment, name)) continue;
       // A newcomer starts over in every run. Only the open database knows which nodes are not newcomers.
       if (store.isOpen && !store.isKept(name)) continue;
       store.append(segment, name, columns, true);
