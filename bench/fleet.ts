@@ -20,7 +20,7 @@ const FLEETS: readonly Fleet[] = [
   { name: '300 robots on one topic that also read it', robots: 300, isNamespaced: false, observe: true },
 ];
 /** Limits of one appliance, for the largest fleet too. */
-const LIMITS = { cpuPercent: 10, megabytes: 150, lossPercent: 1, staleSeconds: 6 } as const;
+const LIMITS = { cpuPercent: 6, megabytes: 120, writtenMegabytes: 600, lossPercent: 1, staleSeconds: 6 } as const;
 
 function rowsOf(name: string, fleet: FleetResult): Row[] {
   const row = (figure: string, unit: string, value: number, atMost?: number): Row => ({
@@ -46,7 +46,7 @@ function rowsOf(name: string, fleet: FleetResult): Row[] {
     row('received on the wire per second, discovery only', 'kB', kilobytes(discoveryTraffic.receivedBytes)),
     row('received on the wire per second', 'kB', kilobytes(traffic.receivedBytes)),
     row('sent on the wire per second', 'kB', kilobytes(traffic.sentBytes)),
-    row('written to disk per day', 'MB', fleet.writtenMegabytesPerDay),
+    row('written to disk per day', 'MB', fleet.writtenMegabytesPerDay, LIMITS.writtenMegabytes),
     row('/metrics, worst', 'ms', worst(fleet.metricsMilliseconds)),
     row('/metrics, size', 'kB', fleet.metricsKilobytes),
     row('/status, worst', 'ms', worst(fleet.statusMilliseconds)),

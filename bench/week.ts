@@ -20,7 +20,7 @@ const WARM_UPS = 3;
 /** For the bytes written per day: long enough that each day removes the oldest day of samples. */
 const DAYS_UNTIL_STEADY = 10;
 /** Samples that may be missing at the end: no service ran between filling the store and the first start, or between two starts. */
-const PAUSES_SECONDS = 120;
+const PAUSES_SECONDS = 300;
 
 interface Query {
   readonly figure: string;
