@@ -25,6 +25,7 @@ interface Scenario {
   readonly longestDelaySeconds: number;
   readonly depth: number;
   readonly transientLocal: boolean;
+  readonly isPeriodic: boolean;
   readonly lives: readonly Life[];
   /** Pause before each sample, its octets, and its reader: the index of a life; null: all. */
   readonly samples: readonly { readonly pause: number; readonly octets: number; readonly only: number | null }[];
@@ -49,6 +50,7 @@ const scenario: fc.Arbitrary<Scenario> = fc.record({
   longestDelaySeconds: fc.double({ min: 0, max: 0.2, noNaN: true }),
   depth: fc.oneof(fc.integer({ min: 1, max: 20 }), fc.constant(1000)),
   transientLocal: fc.boolean(),
+  isPeriodic: fc.boolean(),
   lives: fc.array(life, { minLength: 1, maxLength: 4, size: 'max' }),
   samples: fc.array(
     fc.record({
@@ -68,8 +70,11 @@ const FREEZE_SECONDS = 30;
 const END = 400;
 
 function play(plan: Scenario): { simulation: Simulation; staying: SimulatedReader[]; all: SimulatedReader[]; joins: number } {
-  const { seed, loss, duplication, longestDelaySeconds, depth, transientLocal, lives, samples, writerFreezes } = plan;
-  const simulation = new Simulation({ random: randomFrom(seed), loss, duplication, longestDelaySeconds }, { depth, transientLocal });
+  const { seed, loss, duplication, longestDelaySeconds, depth, transientLocal, isPeriodic, lives, samples, writerFreezes } = plan;
+  const simulation = new Simulation(
+    { random: randomFrom(seed), loss, duplication, longestDelaySeconds },
+    { depth, transientLocal, isPeriodic },
+  );
   const current: (SimulatedReader | null)[] = lives.map(() => null);
   const all: SimulatedReader[] = [];
   const random = randomFrom(seed + 1);

@@ -7,7 +7,7 @@ t.test('a reader with a number offset gets a first heartbeat before data, and ac
   for (const instance of ['x', 'y', 'z']) writer.write(change({ instance, payload: Buffer.alloc(3000) }));
   const a = reader('a', { numberOffset: 1000 });
   writer.match(a, 0);
-  t.same(poll(writer, 0).sent, ['a: heartbeat 1-0, data 1, data 2, data 3, heartbeat 1-3']);
+  t.same(poll(writer, 0).sent, ['a: heartbeat 1-0 final, data 1, data 2, data 3, heartbeat 1-3']);
   ackNack(writer, a, 0, [], false);
   t.same(poll(writer, 0.01).sent, ['a: heartbeat 1-3'], 'a question is one in any numbers');
   ackNack(writer, a, 1002, [1002]);

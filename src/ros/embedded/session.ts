@@ -166,6 +166,7 @@ export class Session {
       type: type.ddsName,
       transientLocal,
       depth: topic === 'shutdownStatus' ? SHUTDOWN_DEPTH : DEPTH,
+      isPeriodic: topic === 'healthStatus' || topic === 'diagnostics',
       userData: typeHashData(type),
     });
     for (const { payload, timestampMs } of history) this.#participant.write(writer, payload, { timestampMs });

@@ -24,6 +24,8 @@ export interface TopicWriterOptions {
   readonly transientLocal: boolean;
   /** Depth of the KEEP_LAST history. */
   readonly depth: number;
+  /** See WriterOptions. */
+  readonly isPeriodic?: boolean;
   readonly userData: string;
   readonly onMatched?: (reader: MatchedReader) => void;
 }
@@ -133,8 +135,8 @@ export class Endpoints {
 
   createWriter(options: TopicWriterOptions): LocalWriter {
     const entity = this.#newEntity(ENTITY_KIND.WRITER_NO_KEY);
-    const { depth, transientLocal } = options;
-    const state = new StatefulWriter({ entity, depth, transientLocal, onBusy: this.#onBusyWriter });
+    const { depth, isPeriodic = false, transientLocal } = options;
+    const state = new StatefulWriter({ entity, depth, isPeriodic, transientLocal, onBusy: this.#onBusyWriter });
     const writer: LocalWriter = { options, guid: guidOf(this.#options.prefix, entity), state };
     this.#writers.set(entity, writer);
     this.writerStates.set(entity, state);

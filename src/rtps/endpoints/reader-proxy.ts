@@ -33,6 +33,8 @@ export interface ReaderProxy {
   /** Monotonic seconds of the next heartbeat, while something is not acknowledged. */
   heartbeatAt: number;
   heartbeatPeriodSeconds: number;
+  /** Monotonic seconds when a change was last sent to it for the first time; -Infinity: never. */
+  sentAt: number;
   lastAckNackCount: number;
   /** Octets that may be resent, as of `resendAtSeconds`. */
   resendOctets: number;
@@ -64,6 +66,7 @@ export function newProxy(
     heartbeatAsked: reader.reliable,
     heartbeatAt: nowSeconds,
     heartbeatPeriodSeconds: FIRST_HEARTBEAT_SECONDS,
+    sentAt: Number.NEGATIVE_INFINITY,
     lastAckNackCount: -1,
     resendOctets: LIMITS.resendOctets,
     resendAtSeconds: nowSeconds,

@@ -28,6 +28,35 @@ t.test('to a reliable reader: data and a heartbeat, heartbeats until it acknowle
   t.same(poll(writer, 30), { sent: [], due: Number.POSITIVE_INFINITY });
 });
 
+t.test('a periodic writer asks for an acknowledgement with every third sample, and when no other sample follows', async (t) => {
+  const writer = topicWriter({ depth: 10, isPeriodic: true });
+  const a = reader('a');
+  writer.match(a, 0);
+  poll(writer, 0);
+  ackNack(writer, a, 1);
+  const send = (now: number): string[] => {
+    writer.write(change());
+    return poll(writer, now).sent;
+  };
+  t.same(send(10), ['a: data 1, heartbeat 1-1'], 'the period is not known');
+  ackNack(writer, a, 2);
+  t.same(send(11), ['a: data 2, heartbeat 1-2 final']);
+  t.same(poll(writer, 11.9).sent, [], 'it is not repeated within the period');
+  t.same(send(12), ['a: data 3, heartbeat 1-3 final']);
+  t.same(send(13), ['a: data 4, heartbeat 1-4']);
+  t.same(poll(writer, 13.1).sent, ['a: heartbeat 1-4'], 'this one is');
+  ackNack(writer, a, 5);
+  t.same(send(14), ['a: data 5, heartbeat 1-5 final']);
+  ackNack(writer, a, 5, [5]);
+  t.same(poll(writer, 14.2).sent, ['a: data 5, heartbeat 1-5'], 'what is missing is resent at once');
+  ackNack(writer, a, 6);
+  t.same(send(15), ['a: data 6, heartbeat 1-6 final']);
+  t.same(poll(writer, 16.9).sent, []);
+  t.same(poll(writer, 17).sent, ['a: heartbeat 1-6'], 'no other sample followed');
+  ackNack(writer, a, 7);
+  t.same(send(20), ['a: data 7, heartbeat 1-7'], 'the period is too long');
+});
+
 t.test('to a best-effort reader: data, and never a heartbeat', async (t) => {
   const writer = topicWriter();
   writer.write(change());

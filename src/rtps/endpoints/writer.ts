@@ -25,6 +25,8 @@ export interface WriterOptions {
   /** Samples kept for late joiners and for resending; Infinity keeps one change per instance (discovery). */
   readonly depth: number;
   readonly transientLocal: boolean;
+  /** Its samples follow one another regularly, so the next one shows soon whether one was lost. */
+  readonly isPeriodic?: boolean;
   /** The writer has left the idle state and must be polled. */
   readonly onBusy?: (writer: StatefulWriter) => void;
 }
@@ -40,6 +42,10 @@ export type SendToReader = (reader: MatchedReader, actions: readonly WriterActio
 
 /** 8.4.2.2.3: heartbeats are repeated until everything is acknowledged, with a period that doubles up to this. */
 const LAST_HEARTBEAT_SECONDS = 3;
+/** Samples of a periodic writer that may be unacknowledged before one asks for an acknowledgement. */
+const UNACKNOWLEDGED = 2;
+/** Longest period for which that holds: acknowledgements also show that the path works (`peers.ts`). */
+const LONGEST_PERIOD_SECONDS = 1.2;
 /** After this many requests for a heartbeat the reader counts as having received one: some readers acknowledge it in no other form. */
 const MAX_HEARTBEAT_REQUESTS = 5;
 /** Shortest time between two attempts to resend samples that exceed the reader's budget. */
@@ -213,13 +219,25 @@ export class StatefulWriter {
     const hasNewChanges = proxy.next <= required;
     const isRequested = proxy.requested.size > 0 || proxy.requestedFragments.size > 0;
     const isDue = proxy.acknowledged < required && nowSeconds >= proxy.heartbeatAt;
+    const periodSeconds = nowSeconds - proxy.sentAt;
+    // The next sample comes before this heartbeat would be repeated, and contains one, too.
+    const needsAnswer =
+      !this.#options.isPeriodic ||
+      !hasNewChanges ||
+      isRequested ||
+      proxy.heartbeatAsked ||
+      periodSeconds > LONGEST_PERIOD_SECONDS ||
+      required - proxy.acknowledged > UNACKNOWLEDGED;
     // A heartbeat covers also the changes for other readers, so it is sent together with the GAPs for them.
     if ((hasNewChanges || isRequested || isDue || proxy.heartbeatAsked) && !proxy.awaitsAnswer) {
       // The heartbeat excludes the changes that left the history unsent; GAPs are needed only for those above its first number.
       let number = Math.max(proxy.next, this.#first());
       for (; number <= this.#last; number += 1) this.#add(proxy, number, actions, irrelevant);
       proxy.next = this.#last + 1;
-      if (hasNewChanges) proxy.heartbeatPeriodSeconds = FIRST_HEARTBEAT_SECONDS;
+      if (hasNewChanges) {
+        proxy.sentAt = nowSeconds;
+        proxy.heartbeatPeriodSeconds = needsAnswer ? FIRST_HEARTBEAT_SECONDS : Math.max(FIRST_HEARTBEAT_SECONDS, 2 * periodSeconds);
+      }
     }
     if (isRequested) this.#addRequested(proxy, nowSeconds, actions, irrelevant);
     if (irrelevant.length > 0 && reader.reliable) actions.push({ kind: 'gap', numbers: [...new Set(irrelevant)].sort((a, b) => a - b) });
@@ -227,7 +245,7 @@ export class StatefulWriter {
       // A reader whose numbers begin far above 1 cannot order data before it knows the first number, which this empty heartbeat contains.
       if (reader.numberOffset && proxy.acknowledged < 0 && actions.length > 0)
         actions.unshift({ kind: 'heartbeat', first: this.#first(), last: this.#first() - 1, isFinal: true });
-      actions.push(this.#heartbeat(proxy));
+      actions.push({ ...this.#heartbeat(proxy), isFinal: !needsAnswer });
       proxy.heartbeatAsked = false;
       proxy.heartbeatAt = nowSeconds + proxy.heartbeatPeriodSeconds;
       proxy.heartbeatPeriodSeconds = Math.min(2 * proxy.heartbeatPeriodSeconds, LAST_HEARTBEAT_SECONDS);
@@ -239,7 +257,7 @@ export class StatefulWriter {
    * A volatile reader of Cyclone DDS begins behind the last number of its first heartbeat. Until it has answered one, heartbeats therefore
    * end with the last change before it was matched; otherwise a later sample that is lost in transit would never be requested.
    */
-  #heartbeat({ awaitsAnswer, from }: ReaderProxy): WriterAction {
+  #heartbeat({ awaitsAnswer, from }: ReaderProxy): Extract<WriterAction, { kind: 'heartbeat' }> {
     if (awaitsAnswer) return { kind: 'heartbeat', first: Math.min(this.#first(), from + 1), last: from };
     return { kind: 'heartbeat', first: this.#first(), last: this.#last };
   }

@@ -44,7 +44,7 @@ export class Simulation {
   readonly #readers = new Set<SimulatedReader>();
   #made = 0;
 
-  constructor(channel: Channel, options: { readonly depth: number; readonly transientLocal: boolean }) {
+  constructor(channel: Channel, options: { readonly depth: number; readonly transientLocal: boolean; readonly isPeriodic?: boolean }) {
     this.#channel = channel;
     this.writer = new StatefulWriter({ entity: WRITER, ...options });
     const packer = new Packer(WRITER_PREFIX, VENDOR.UNKNOWN);

@@ -27,7 +27,7 @@ export function poll(writer: StatefulWriter, now: number): { readonly sent: stri
 
 function inShort(action: WriterAction): string {
   if (action.kind === 'data') return `data ${action.change.sequenceNumber}`;
-  if (action.kind === 'heartbeat') return `heartbeat ${action.first}-${action.last}`;
+  if (action.kind === 'heartbeat') return `heartbeat ${action.first}-${action.last}${action.isFinal ? ' final' : ''}`;
   if (action.kind === 'gap') return `gap ${action.numbers.join(' ')}`;
   return `fragments ${action.change.sequenceNumber}: ${action.numbers.join(' ')}`;
 }
@@ -45,5 +45,5 @@ export function ackNack(
 }
 
 /** Keeps the last three for late joiners. */
-export const topicWriter = (options: { depth?: number; transientLocal?: boolean } = {}): StatefulWriter =>
+export const topicWriter = (options: { depth?: number; transientLocal?: boolean; isPeriodic?: boolean } = {}): StatefulWriter =>
   new StatefulWriter({ entity: 0x103, depth: 3, transientLocal: true, ...options });
