@@ -148,8 +148,15 @@ function alertId(name: string, value: unknown, metric: string): string {
   return areNames ? id : refuse(name, value, `a node_name of ${NODE_NAME_ALLOWED}`);
 }
 
+const OWN_FORMAT_LENGTH = isoUtc(0).length;
+
 /** In the format of isoUtc: milliseconds, UTC. */
 function instant(name: string, value: unknown): string {
+  // This product's own format is the common case: Date.parse accepts February 30 as March 2, which is then a different text.
+  if (typeof value === 'string' && value.length === OWN_FORMAT_LENGTH) {
+    const ownMs = Date.parse(value);
+    if (ownMs >= 0 && isoUtc(ownMs) === value) return value;
+  }
   const parts = typeof value === 'string' && value.length <= 40 ? INSTANT.exec(value) : null;
   const ms = parts ? Date.parse(parts[0]) : Number.NaN;
   // Date.parse accepts February 30 as March 2.
