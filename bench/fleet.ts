@@ -8,7 +8,8 @@ import { sysTree } from './support/sensor-tree.ts';
 import { quantile, worst } from './support/statistics.ts';
 
 const DOMAIN_ID = 77;
-const SECONDS = 60;
+/** Two segments at least: a segment is written as a whole. */
+const SECONDS = 120;
 
 type Fleet = Pick<FleetSetup, 'robots' | 'isNamespaced' | 'observe'> & { readonly name: string };
 

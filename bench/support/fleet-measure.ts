@@ -61,7 +61,11 @@ const MAX_HOSTS = 10;
 /** Excludes the traffic of discovery and its heartbeats. */
 const SETTLE_SECONDS = 10;
 const REST_SECONDS = 10;
-const WARM_UP_SECONDS = 15;
+/**
+ * Until the robots are established, which takes a minute, and what they had sent by then is written, with the next segment: at a rate per
+ * day that would count as 3 GB.
+ */
+const WARM_UP_SECONDS = 130;
 /** A common scrape interval of Prometheus. */
 const SCRAPE_SECONDS = 15;
 /** For retransmissions. */
