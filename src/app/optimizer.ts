@@ -7,6 +7,12 @@ export const OPTIMIZE_FROM_HERTZ = 50;
 /** The rate is computed once per so many statuses, a minute at that rate: old statuses that many nodes send at a join are fewer. */
 const CHECK_EVERY = 60 * OPTIMIZE_FROM_HERTZ;
 
+function enableOptimizer(): void {
+  setFlagsFromString('--opt');
+  // It would also make the optimized code slower.
+  setFlagsFromString('--no-optimize-for-size');
+}
+
 /** Enables V8's optimizing compiler, which `bin/edge-health` disables to save memory, once many remote nodes publish. */
 export class Optimizer {
   readonly #log: Log;
@@ -16,7 +22,7 @@ export class Optimizer {
   #statuses = 0;
   #isEnabled = false;
 
-  constructor(log: Log, monotonicSeconds: () => number, enable = (): void => setFlagsFromString('--opt')) {
+  constructor(log: Log, monotonicSeconds: () => number, enable = enableOptimizer) {
     this.#log = log;
     this.#monotonicSeconds = monotonicSeconds;
     this.#enable = enable;

@@ -33,6 +33,7 @@ const PACKAGES = [
 const NODE_OPTIONS = [
   '--max-semi-space-size=1',
   '--v8-pool-size=1',
+  '--optimize-for-size',
   '--no-opt',
   '--no-maglev',
   '--no-short-builtin-calls',
