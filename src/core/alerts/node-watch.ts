@@ -72,8 +72,9 @@ export class NodeStamps {
   #newestMs = Number.NaN;
   #lateMs = Number.NaN;
   #lateInARow = 0;
-  readonly #differences: number[] = [];
-  #oldestDifference = 0;
+  readonly #differences = new Float64Array(DIFFERENCES);
+  /** Differences measured so far, including those that were replaced. */
+  #measured = 0;
   #periodMs = FIRST_PERIOD_MS;
 
   constructor(recent: readonly Stamp[]) {
@@ -86,12 +87,12 @@ export class NodeStamps {
   }
 
   get isPeriodMeasured(): boolean {
-    return this.#differences.length > 0;
+    return this.#measured > 0;
   }
 
   /** Whether enough differences were measured to record the period. */
   get isPeriodKnown(): boolean {
-    return this.#differences.length > DIFFERENCES / 2;
+    return this.#measured > DIFFERENCES / 2;
   }
 
   take({ ms: timestampMs, print }: Stamp): Arrival {
@@ -118,9 +119,12 @@ export class NodeStamps {
   }
 
   #measure(differenceMs: number): void {
-    this.#differences[this.#oldestDifference] = differenceMs;
-    this.#oldestDifference = (this.#oldestDifference + 1) % DIFFERENCES;
-    const median = quantile(this.#differences, 0.5);
+    const at = this.#measured % DIFFERENCES;
+    const isNew = this.#measured < DIFFERENCES || this.#differences[at] !== differenceMs;
+    this.#differences[at] = differenceMs;
+    this.#measured += 1;
+    if (!isNew) return;
+    const median = quantile(this.#differences.subarray(0, this.#measured), 0.5);
     this.#periodMs = Math.min(LONGEST_PERIOD_MS, Math.max(SHORTEST_PERIOD_MS, median));
   }
 }
