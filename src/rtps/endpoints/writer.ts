@@ -43,7 +43,7 @@ export type SendToReader = (reader: MatchedReader, actions: readonly WriterActio
 /** 8.4.2.2.3: heartbeats are repeated until everything is acknowledged, with a period that doubles up to this. */
 const LAST_HEARTBEAT_SECONDS = 3;
 /** Samples of a periodic writer that may be unacknowledged before one asks for an acknowledgement. */
-const UNACKNOWLEDGED = 2;
+const UNACKNOWLEDGED = 4;
 /** Longest period for which that holds: acknowledgements also show that the path works (`peers.ts`). */
 const LONGEST_PERIOD_SECONDS = 1.2;
 /** After this many requests for a heartbeat the reader counts as having received one: some readers acknowledge it in no other form. */
