@@ -1,5 +1,7 @@
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
 import t from 'tap';
-import { Intake } from './network.ts';
+import { Intake, readingOf } from './network.ts';
 
 const turn = (): Promise<void> => new Promise((later) => setImmediate(later));
 
@@ -67,4 +69,71 @@ t.test('a handler that throws does not affect others', async (t) => {
     handled = true;
   });
   t.ok(handled);
+});
+
+t.test('many datagrams are read in batches', async (t) => {
+  let ms = 1000;
+  const calls: string[] = [];
+  let onStart = (): void => undefined;
+  const intake = new Intake(() => ms);
+  t.teardown(() => intake.close());
+  intake.addReading({
+    recvStart: () => {
+      calls.push('start');
+      onStart();
+    },
+    recvStop: () => calls.push('stop'),
+  });
+  const take = async (count: number): Promise<string[]> => {
+    for (let n = 0; n < count; n += 1) intake.take(100, () => undefined);
+    await turn();
+    return calls.splice(0);
+  };
+  const started = (): Promise<void> => new Promise((resolve) => (onStart = resolve));
+  for (let n = 0; n < 100; n += 1) {
+    ms += 25;
+    t.same(await take(1), [], 'not at 40 a second');
+  }
+  ms += 1000;
+  t.same(await take(1), []);
+  let reads = started();
+  for (let n = 0; n < 20; n += 1) await take(10);
+  ms += 1000;
+  t.same(await take(1), ['stop'], 'at 200 a second reading is suspended after a turn');
+  t.same(await take(1), [], 'once');
+  await reads;
+  t.same(calls.splice(0), ['start'], 'and continues');
+  t.same(await take(32), [], 'not suspended while more may wait');
+  reads = started();
+  t.same(await take(31), ['stop']);
+  await reads;
+  calls.splice(0);
+  ms += 10_000;
+  t.same(await take(1), [], 'the rate has fallen');
+  for (let n = 0; n < 20; n += 1) await take(10);
+  ms += 1000;
+  t.same(await take(1), ['stop']);
+  intake.close();
+  t.same(await take(1), [], 'not after the end');
+});
+
+t.test('reading of a socket can be suspended with this version of Node', async (t) => {
+  const socket = createSocket('udp4').bind(0, '127.0.0.1');
+  t.teardown(() => socket.close());
+  await once(socket, 'listening');
+  const reading = readingOf(socket);
+  if (!reading) return t.fail('the handle was not found');
+  const messages: string[] = [];
+  socket.on('message', (datagram) => messages.push(String(datagram)));
+  const sender = createSocket('udp4');
+  t.teardown(() => sender.close());
+  const send = (text: string): Promise<unknown> => new Promise((resolve) => sender.send(text, socket.address().port, '127.0.0.1', resolve));
+  reading.recvStop();
+  await send('a');
+  for (let n = 0; n < 10; n += 1) await turn();
+  t.same(messages, []);
+  const received = once(socket, 'message');
+  reading.recvStart();
+  await received;
+  t.same(messages, ['a'], 'nothing is lost');
 });
