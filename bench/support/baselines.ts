@@ -37,20 +37,17 @@ export async function startNodeExporter(
   return { child, pid: child.pid as number, url, startSeconds: (performance.now() - begun) / 1000 };
 }
 
-/** The smallest collectd configuration with the same metrics: one value per metric, CSV on the same disk. */
-function collectdConfig(folder: string): string {
-  return `
-BaseDir "${folder}"
-PIDFile "${folder}/pid"
-TypesDB "/usr/share/collectd/types.db"
-Hostname "bench"
-FQDNLookup false
-Interval 1
-LoadPlugin logfile
-<Plugin logfile>
-  LogLevel err
-  File "${folder}/log"
-</Plugin>
+const COLLECTD_PLUGINS = {
+  /** As after `LoadPlugin`: each state of each processor, each state of memory, each file system. */
+  defaults: `
+LoadPlugin cpu
+LoadPlugin memory
+LoadPlugin df
+LoadPlugin thermal
+LoadPlugin csv
+`,
+  /** The smallest configuration with the metrics of edge-health: one value per metric. */
+  sameMetrics: `
 LoadPlugin cpu
 <Plugin cpu>
   ReportByCpu false
@@ -70,20 +67,35 @@ LoadPlugin df
 </Plugin>
 LoadPlugin thermal
 LoadPlugin csv
-<Plugin csv>
-  DataDir "${folder}/csv"
-  StoreRates true
-</Plugin>
-`;
-}
+`,
+};
 
-/** Starts collectd and waits until it writes its first file; null if it is not installed. */
-export async function startCollectd(cleanup: Cleanup): Promise<ChildProcess | null> {
+/** Starts collectd at 1 Hz, with CSV on the same disk, and waits until it writes its first file; null if it is not installed. */
+export async function startCollectd(cleanup: Cleanup, plugins: keyof typeof COLLECTD_PLUGINS): Promise<ChildProcess | null> {
   const program = programPath('collectd');
   if (program === null) return null;
   const folder = cleanup.folderOnDisk();
   const file = join(folder, 'collectd.conf');
-  writeFileSync(file, collectdConfig(folder));
+  writeFileSync(
+    file,
+    `BaseDir "${folder}"
+PIDFile "${folder}/pid"
+TypesDB "/usr/share/collectd/types.db"
+Hostname "bench"
+FQDNLookup false
+Interval 1
+LoadPlugin logfile
+<Plugin logfile>
+  LogLevel err
+  File "${folder}/log"
+</Plugin>
+${COLLECTD_PLUGINS[plugins]}
+<Plugin csv>
+  DataDir "${folder}/csv"
+  StoreRates true
+</Plugin>
+`,
+  );
   const child = cleanup.own(spawn(program, ['-f', '-C', file], { stdio: 'ignore' }));
   for (let n = 0; !existsSync(join(folder, 'csv')); n += 1) {
     if (n >= 100 || child.exitCode !== null) throw new Error('collectd writes no files');
