@@ -2,7 +2,7 @@
 # Builds dist/ unless it is newer than all of its sources.
 set -eu
 cd "$(dirname -- "$0")/.."
-if [ -f dist/.built ] && [ -z "$(find src ops harness dashboard scripts/build.ts scripts/harness-chart.ts docs/openapi.json package-lock.json -newer dist/.built -type f -print 2>/dev/null | head -n 1)" ]; then
+if [ -f dist/.built ] && [ -z "$(find src ops harness dashboard scripts/build.ts scripts/dashboard.ts scripts/harness-chart.ts docs/openapi.json package-lock.json -newer dist/.built -type f -print 2>/dev/null | head -n 1)" ]; then
   exit 0
 fi
 echo "Building..." >&2

@@ -1,6 +1,7 @@
 /** Builds dist/: the programs as one CommonJS file each, the dashboard, and the OpenAPI document. */
 import { cpSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { build } from 'esbuild';
+import { DASHBOARD_BUILD } from './dashboard.ts';
 import { bundleHarnessChart } from './harness-chart.ts';
 
 const out = 'dist';
@@ -43,16 +44,12 @@ const dashboard = `${out}/dashboard`;
 rmSync(dashboard, { recursive: true, force: true });
 mkdirSync(dashboard, { recursive: true });
 await build({
-  entryPoints: ['dashboard/src/main.tsx', 'dashboard/src/style.css'],
+  ...DASHBOARD_BUILD,
+  entryPoints: ['dashboard/src/main.tsx'],
   outdir: dashboard,
-  bundle: true,
   minify: true,
-  format: 'esm',
   target: 'es2022',
-  jsx: 'automatic',
-  jsxImportSource: 'preact',
   legalComments: 'linked',
-  logLevel: 'warning',
 });
 cpSync('dashboard/index.html', `${dashboard}/index.html`);
 if (existsSync('dashboard/public')) cpSync('dashboard/public', dashboard, { recursive: true });

@@ -1,3 +1,5 @@
+import { words } from './words/words.ts';
+
 /** The service returned an error status, or ended the event stream (status 200). */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
@@ -19,8 +21,8 @@ export function isFatal(error: unknown): boolean {
 /** Describes an error for the user; null: the service returned no error. */
 export function reasonOf(error: unknown): string | null {
   if (!(error instanceof ApiError) || error.status < 400) return null;
-  if (error.code === 'too_many_event_streams') return 'Too many dashboards are open on this machine.';
-  return `The service answers with error ${error.status}.`;
+  const { connection } = words;
+  return error.code === 'too_many_event_streams' ? connection.tooManyPages : connection.answersError(error.status);
 }
 
 export interface TokenStore {

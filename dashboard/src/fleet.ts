@@ -1,6 +1,7 @@
 import { staleAfterMs } from './connection.ts';
-import { plural } from './format.ts';
+import { duration, minuteOfDay } from './format.ts';
 import { type HealthStatus, type NodeState, type Readings, STATUSES, type Status } from './types.ts';
+import { words } from './words/words.ts';
 
 /** The last health status of a node and when it was received, in performance.now() time. */
 export interface ReceivedStatus {
@@ -82,14 +83,6 @@ function rank({ isLocal, leftMs, status }: Tile): number {
   return status === 'OK' ? 2 : 1;
 }
 
-const SUMMARY = [
-  ['CRITICAL', 'CRITICAL'],
-  ['ERROR', 'ERROR'],
-  ['WARNING', 'WARNING'],
-  ['UNKNOWN', 'without data'],
-  ['OK', 'OK'],
-] as const;
-
 /** The remote node with the worst status; null: all remote nodes are OK or have left. */
 export function worstOther(tiles: readonly Tile[]): Tile | null {
   const [worst] = tiles
@@ -100,11 +93,24 @@ export function worstOther(tiles: readonly Tile[]): Tile | null {
 
 /** The number of nodes in each status, worst first. */
 export function fleetText(tiles: readonly Tile[]): string {
+  const { nodes, status: statuses } = words;
   const present = tiles.filter(({ leftMs }) => leftMs === null);
   const parts = [
-    ...SUMMARY.map(([status, word]) => [present.filter((tile) => tile.status === status).length, word] as const),
-    [tiles.length - present.length, 'left'] as const,
+    ...(['CRITICAL', 'ERROR', 'WARNING', 'UNKNOWN', 'OK'] as const).map((status) => {
+      const word = status === 'UNKNOWN' ? nodes.withoutData : statuses[status].word;
+      return [present.filter((tile) => tile.status === status).length, word] as const;
+    }),
+    [tiles.length - present.length, nodes.left] as const,
   ];
   const counts = parts.filter(([count]) => count > 0).map(([count, word]) => `${count} ${word}`);
-  return `${plural(tiles.length, 'node')}: ${counts.join(', ')}`;
+  return nodes.summary(tiles.length, counts);
+}
+
+/** How old the data of a node is. The age in seconds is shown only for stale nodes; for the others a running count would distract. */
+export function ageText({ ageSeconds, isLocal, isStale, leftMs }: Tile, nowMs: number): string {
+  const { nodes } = words;
+  if (isLocal && !isStale) return nodes.here;
+  if (leftMs !== null) return nodes.leftAt(minuteOfDay(leftMs, nowMs));
+  if (ageSeconds === null) return nodes.noDataYet;
+  return isStale ? nodes.ago(duration(ageSeconds)) : nodes.live;
 }

@@ -1,4 +1,5 @@
-const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
+import { words } from './words/words.ts';
+
 const two = (n: number): string => String(n).padStart(2, '0');
 
 /** `12:03:05` in the browser's time zone, preceded by the date if it differs from that of `nowMs`. */
@@ -25,21 +26,21 @@ function isSameDay(a: Date, b: Date): boolean {
 }
 
 function day(date: Date, now: Date): string {
-  const text = `${date.getDate()} ${MONTHS[date.getMonth()]}`;
-  return date.getFullYear() === now.getFullYear() ? text : `${text} ${date.getFullYear()}`;
+  const year = date.getFullYear() === now.getFullYear() ? {} : { year: 'numeric' as const };
+  return new Intl.DateTimeFormat(words.tag, { day: 'numeric', month: 'short', ...year }).format(date);
 }
 
 /** The two largest units: `3 min 20 s`, `2 h 5 min`, `4 d 3 h`. */
 export function duration(seconds: number): string {
   const s = Math.max(0, Math.round(seconds));
   const parts = [
-    [Math.floor(s / 86_400), 'd'],
-    [Math.floor(s / 3600) % 24, 'h'],
-    [Math.floor(s / 60) % 60, 'min'],
-    [s % 60, 's'],
+    [Math.floor(s / 86_400), words.units.day],
+    [Math.floor(s / 3600) % 24, words.units.hour],
+    [Math.floor(s / 60) % 60, words.units.minute],
+    [s % 60, words.units.second],
   ] as const;
   const first = parts.findIndex(([count]) => count > 0);
-  if (first < 0) return '0 s';
+  if (first < 0) return `0 ${words.units.second}`;
   return parts
     .slice(first, first + 2)
     .filter(([count]) => count > 0)
@@ -47,27 +48,37 @@ export function duration(seconds: number): string {
     .join(' ');
 }
 
+/** By language and digits: creating a formatter takes longer than using it. */
+const formatters = new Map<string, Intl.NumberFormat>();
+
+/** A number in the form of the language. */
+export function formatted(value: number, least: number, most: number): string {
+  const key = `${words.tag} ${least} ${most}`;
+  const formatter =
+    formatters.get(key) ??
+    new Intl.NumberFormat(words.tag, { minimumFractionDigits: least, maximumFractionDigits: most, useGrouping: false });
+  formatters.set(key, formatter);
+  return formatter.format(Number(value.toFixed(most)) || 0); // -0 would be shown with its sign.
+}
+
 /** Always one decimal place, so that the layout does not shift. */
 export function decimal(value: number): string {
-  const text = value.toFixed(1);
-  return text === '-0.0' ? '0.0' : text;
+  return formatted(value, 1, 1);
 }
 
 /** A threshold with at most two decimal places and no trailing zeros. */
 export function limit(value: number, unit: string): string {
-  return `${Number(value.toFixed(2))} ${unit}`.trim();
+  return `${formatted(value, 0, 2)} ${unit}`.trim();
 }
 
 /** A publish rate: two significant digits below 0.1 Hz, two decimal places below 100 Hz, none above. */
 export function hertz(value: number): string {
-  return `${value < 0.1 ? Number(value.toPrecision(2)) : value < 100 ? value.toFixed(2) : value.toFixed(0)} Hz`;
+  const digits = value < 0.1 ? Math.max(0, 1 - Math.floor(Math.log10(value || 1))) : value < 100 ? 2 : 0;
+  return `${formatted(value, value < 0.1 ? 0 : digits, digits)} Hz`;
 }
 
 export function bytes(count: number): string {
-  if (count < 1e6) return `${(count / 1e3).toFixed(0)} kB`;
-  return count < 1e9 ? `${(count / 1e6).toFixed(count < 1e7 ? 1 : 0)} MB` : `${(count / 1e9).toFixed(1)} GB`;
-}
-
-export function plural(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+  if (count < 1e6) return `${formatted(count / 1e3, 0, 0)} kB`;
+  const digits = count < 1e7 || count >= 1e9 ? 1 : 0;
+  return count < 1e9 ? `${formatted(count / 1e6, digits, digits)} MB` : `${formatted(count / 1e9, 1, 1)} GB`;
 }

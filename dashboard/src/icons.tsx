@@ -60,3 +60,30 @@ export const STATUS_ICONS: Readonly<Record<Status, () => VNode>> = {
 };
 
 export const SEVERITY_ICONS: Readonly<Record<Severity, () => VNode>> = { WARNING: Triangle, ERROR: Broken, CRITICAL: Octagon };
+
+/** For the navigation. */
+export const Grid = (): VNode => (
+  <Icon>
+    <path d="M4 4h7v7H4zM13 4h7v7h-7zM4 13h7v7H4zM13 13h7v7h-7z" stroke-linejoin="round" />
+  </Icon>
+);
+
+export const Gauge = (): VNode => (
+  <Icon>
+    <path d="M3 16a9 9 0 0 1 18 0M12 16l4-6" stroke-linecap="round" />
+    <circle cx="12" cy="16" r="1.6" fill="currentColor" />
+  </Icon>
+);
+
+export const Bell = (): VNode => (
+  <Icon>
+    <path d="M6 17V11a6 6 0 0 1 12 0v6l2 2H4zM10 21h4" stroke-linejoin="round" />
+  </Icon>
+);
+
+export const Gear = (): VNode => (
+  <Icon>
+    <circle cx="12" cy="12" r="3.4" />
+    <path d="M12 2.5v3.2M12 18.3v3.2M2.5 12h3.2M18.3 12h3.2M5.3 5.3l2.3 2.3M16.4 16.4l2.3 2.3M18.7 5.3l-2.3 2.3M7.6 16.4l-2.3 2.3" />
+  </Icon>
+);

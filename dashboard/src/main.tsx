@@ -1,7 +1,12 @@
+import './style.css';
 import { render } from 'preact';
 import { Api, type TokenStore } from './api.ts';
 import { App } from './app.tsx';
 import { Monitor, TIMING } from './monitor.ts';
+import { viewProps } from './page.ts';
+import { readRoute } from './route.ts';
+import { applyScheme } from './settings.tsx';
+import { chooseLanguage } from './words/words.ts';
 
 const TOKEN_KEY = 'edge-health-token';
 
@@ -24,22 +29,17 @@ function tokenStore(): TokenStore {
 
 const root = document.getElementById('app') as HTMLElement;
 const tokens = tokenStore();
-const monitor = new Monitor(new Api(document.baseURI, tokens), draw, TIMING, nodeOfUrl());
+const api = new Api(document.baseURI, tokens);
+const monitor = new Monitor(api, draw, TIMING, shownNode());
 
 function draw(): void {
   const { clocks, state } = monitor;
-  const now = performance.now();
+  const route = readRoute(location.hash);
+  const selectWindow = (window: typeof state.window): void => monitor.selectWindow(window);
   render(
     <App
-      state={state}
-      nowMs={clocks.machineNowMs}
-      shownNowMs={clocks.shownNowMs}
-      tiles={state.fleet.tiles(state.status?.nodes ?? [], state.statusAtMs, now)}
-      statusAgeSeconds={(now - state.statusAtMs) / 1000}
-      clockDifferenceMs={clocks.differenceMs}
+      view={viewProps({ api, clocks, route, selectWindow, state }, performance.now(), location.hostname)}
       hadToken={tokens.get() !== null}
-      onWindow={(window) => monitor.selectWindow(window)}
-      onNode={selectNode}
       onToken={(token) => {
         tokens.set(token);
         monitor.unlock();
@@ -49,21 +49,21 @@ function draw(): void {
   );
 }
 
-/** The URL names the node that is shown, so that a reload or a shared link shows the same node. */
-function nodeOfUrl(): string | null {
-  return new URLSearchParams(location.hash.slice(1)).get('node');
+/** The node whose measurements are loaded; null: the local one. */
+function shownNode(): string | null {
+  const { item, view } = readRoute(location.hash);
+  return view === 'nodes' ? item : null;
 }
 
-function selectNode(node: string): void {
-  const { local } = monitor.state;
-  history.replaceState(null, '', node === local ? location.pathname + location.search : `#${new URLSearchParams({ node })}`);
-  monitor.selectNode(node);
-}
-
+const language = chooseLanguage(navigator.languages);
+document.documentElement.lang = language.tag;
+document.documentElement.dir = language.direction;
+applyScheme();
 monitor.start();
 addEventListener('hashchange', () => {
-  const node = nodeOfUrl() ?? monitor.state.local;
-  if (node !== null) monitor.selectNode(node);
+  monitor.selectNode(shownNode());
+  scrollTo(0, 0);
+  draw();
 });
 addEventListener('online', () => monitor.reconnectNow());
 document.addEventListener('visibilitychange', () => {

@@ -95,9 +95,11 @@ export class Monitor {
     this.#reload(false);
   }
 
-  selectNode(node: string): void {
+  /** Null: the local node. */
+  selectNode(selected: string | null): void {
     const { local, status } = this.#state;
-    if (node === this.#state.node) return;
+    const node = selected ?? local;
+    if (node === null || node === this.#state.node) return;
     this.#selectedNode = node === local ? null : node;
     this.#set({ health: this.#state.fleet.get(node)?.health ?? null, history: 'loading' });
     if (status) this.#updateShownNode(status, this.#state.statusAtMs);

@@ -2,19 +2,11 @@
 export const WINDOWS = ['5min', '1h', '24h'] as const;
 export type WindowName = (typeof WINDOWS)[number];
 
-export const WINDOW_LABELS: Readonly<Record<WindowName, { short: string; long: string }>> = {
-  '5min': { short: '5 min', long: 'last 5 minutes' },
-  '1h': { short: '1 h', long: 'last hour' },
-  '24h': { short: '24 h', long: 'last 24 hours' },
-};
-
 export interface WindowPlan {
   readonly windowMs: number;
   readonly bucketMs: number;
   /** Parameter `step` of /health/history; null: every sample. */
   readonly step: string | null;
-  /** What each point is, as shown on the page; null: a sample. */
-  readonly averages: string | null;
 }
 
 /** At higher rates the page requests averages, so that a response fits in one page of the API and costs the machine little. */
@@ -26,14 +18,14 @@ export function planWindow(name: WindowName, hertz: number): WindowPlan {
   switch (name) {
     case '5min':
       return hertz > EVERY_SAMPLE_UP_TO_HERTZ
-        ? { windowMs: 300_000, bucketMs: 1000, step: '1s', averages: 'averages of 1 s' }
-        : { windowMs: 300_000, bucketMs: 1000, step: null, averages: null };
+        ? { windowMs: 300_000, bucketMs: 1000, step: '1s' }
+        : { windowMs: 300_000, bucketMs: 1000, step: null };
     case '1h':
       return hertz > FINE_STEPS_UP_TO_HERTZ
-        ? { windowMs: 3_600_000, bucketMs: 60_000, step: '1m', averages: 'averages of 1 min' }
-        : { windowMs: 3_600_000, bucketMs: 10_000, step: '10s', averages: 'averages of 10 s' };
+        ? { windowMs: 3_600_000, bucketMs: 60_000, step: '1m' }
+        : { windowMs: 3_600_000, bucketMs: 10_000, step: '10s' };
     case '24h':
-      return { windowMs: 86_400_000, bucketMs: 300_000, step: '5m', averages: 'averages of 5 min' };
+      return { windowMs: 86_400_000, bucketMs: 300_000, step: '5m' };
   }
 }
 

@@ -1,7 +1,8 @@
 import type { VNode } from 'preact';
-import { Ring, STATUS_ICONS } from './icons.tsx';
+import { Ring, STATUS_ICONS } from '../../icons.tsx';
+import type { OpsState } from '../../types.ts';
+import { words } from '../../words/words.ts';
 import { type JobRow, summarizeJobs } from './jobs.ts';
-import type { OpsState } from './types.ts';
 
 /** The scheduled jobs of this machine. `isOutdated`: whether the data is the last known, not current. */
 export function JobList({ ops, isOutdated, nowMs }: { ops: OpsState | null; isOutdated: boolean; nowMs: number }): VNode | null {
@@ -10,8 +11,8 @@ export function JobList({ ops, isOutdated, nowMs }: { ops: OpsState | null; isOu
   return (
     <section class="card jobs" aria-labelledby="jobs-title">
       <div class="bar">
-        <h2 id="jobs-title">Scheduled jobs</h2>
-        {isOutdated && <span class="known">last known</span>}
+        <h2 id="jobs-title">{words.system.jobs.title}</h2>
+        {isOutdated && <span class="known">{words.shell.lastKnown}</span>}
       </div>
       {shown.problem && <p class="stopped">{shown.problem}</p>}
       <ul>
@@ -36,7 +37,7 @@ function Outcome({ row: { isRunning, outcome } }: { row: JobRow }): VNode {
   return (
     <span class={`state ${(outcome ?? 'none').toLowerCase()}`}>
       <Icon />
-      {outcome ?? (isRunning ? 'running' : 'waiting')}
+      {outcome === null ? (isRunning ? words.system.jobs.running : words.system.jobs.waiting) : words.status[outcome].word}
     </span>
   );
 }

@@ -1,5 +1,6 @@
-import { duration, plural, timeOfDay } from './format.ts';
-import type { Job, OpsState, Status } from './types.ts';
+import { duration, timeOfDay } from '../../format.ts';
+import type { Job, OpsState, Status } from '../../types.ts';
+import { words } from '../../words/words.ts';
 
 /** A scheduled job as the page shows it. */
 export interface JobRow {
@@ -23,9 +24,10 @@ export interface JobSummary {
 export function summarizeJobs(ops: OpsState | null, nowMs: number): JobSummary | null {
   if (!ops || ops.scheduler.state === 'never') return null;
   const runs = ops.scheduler.state === 'running';
-  const since = ops.scheduler.beat === null ? '' : ` since ${timeOfDay(Date.parse(ops.scheduler.beat), nowMs)}`;
+  const { beat } = ops.scheduler;
+  const { jobs } = words.system;
   return {
-    problem: runs ? null : `The scheduler has not run${since}: nothing is checked, collected or backed up.`,
+    problem: runs ? null : beat === null ? jobs.stopped : jobs.stoppedSince(timeOfDay(Date.parse(beat), nowMs)),
     rows: ops.jobs
       .filter(({ last, running_since, schedule }) => schedule !== 'off' || last || running_since)
       .map((job) => toRow(job, runs, nowMs)),
@@ -35,12 +37,14 @@ export function summarizeJobs(ops: OpsState | null, nowMs: number): JobSummary |
 function toRow(job: Job, runs: boolean, nowMs: number): JobRow {
   const { last, missed, name, next, overlaps, running_since: since } = job;
   const isRunning = runs && since !== null;
+  const { jobs } = words.system;
+  const time = (at: string): string => timeOfDay(Date.parse(at), nowMs);
   const facts = [
-    ...(isRunning ? [`runs for ${duration((nowMs - Date.parse(since)) / 1000)}`] : []),
-    last ? `last ${timeOfDay(Date.parse(last.started), nowMs)}` : 'has not run yet',
-    ...(runs ? [next === null ? 'off' : `next ${timeOfDay(Date.parse(next), nowMs)}`] : []),
-    ...(missed > 0 ? [`${missed} missed`] : []),
-    ...(overlaps > 0 ? [plural(overlaps, 'overlap')] : []),
+    ...(isRunning ? [jobs.runsFor(duration((nowMs - Date.parse(since)) / 1000))] : []),
+    last ? jobs.last(time(last.started)) : jobs.hasNotRun,
+    ...(runs ? [next === null ? jobs.off : jobs.next(time(next))] : []),
+    ...(missed > 0 ? [jobs.missed(missed)] : []),
+    ...(overlaps > 0 ? [jobs.overlaps(overlaps)] : []),
   ];
   return { name: name.replaceAll('_', ' '), outcome: last?.status ?? null, facts, isRunning, lines: last?.lines ?? [] };
 }

@@ -1,15 +1,16 @@
 import type { VNode } from 'preact';
 import { useState } from 'preact/hooks';
-import { openAlertsAbout } from './alert-book.ts';
+import { openAlertsAbout } from '../../alert-book.ts';
+import { extremes } from '../../chart-math.ts';
+import { decimal, duration, timeOfDay } from '../../format.ts';
+import { STATUS_ICONS } from '../../icons.tsx';
+import type { PageState } from '../../page-state.ts';
+import type { Columns } from '../../series.ts';
+import { type MetricState, metricState, thresholdsOf } from '../../text.ts';
+import { METRICS, type Metric, type Reading } from '../../types.ts';
+import { gapMs, planWindow, WINDOWS, type WindowName, type WindowPlan } from '../../windows.ts';
+import { words } from '../../words/words.ts';
 import { Chart } from './chart.tsx';
-import { extremes } from './chart-math.ts';
-import { decimal, timeOfDay } from './format.ts';
-import { STATUS_ICONS } from './icons.tsx';
-import type { PageState } from './page-state.ts';
-import type { Columns } from './series.ts';
-import { METRIC_TEXT, type MetricState, metricState, thresholdsOf } from './text.ts';
-import { METRICS, type Metric, type Reading } from './types.ts';
-import { gapMs, planWindow, WINDOW_LABELS, WINDOWS, type WindowName } from './windows.ts';
 
 interface MetricsProps {
   readonly state: PageState;
@@ -26,8 +27,8 @@ export function Metrics({ state, isOutdated, nowMs, onWindow }: MetricsProps): V
     <section class="metrics" aria-labelledby="metrics-title">
       <div class="bar">
         <div class="name">
-          <h2 id="metrics-title">Measurements</h2>
-          <p class="muted">{planWindow(state.window, state.hertz).averages}</p>
+          <h2 id="metrics-title">{words.node.measurements}</h2>
+          <p class="muted">{averagesText(planWindow(state.window, state.hertz))}</p>
         </div>
         <WindowSwitch window={state.window} onWindow={onWindow} />
       </div>
@@ -40,6 +41,11 @@ export function Metrics({ state, isOutdated, nowMs, onWindow }: MetricsProps): V
   );
 }
 
+/** What each point is; empty: a sample. */
+function averagesText({ bucketMs, step }: WindowPlan): string {
+  return step === null ? '' : words.node.averages(duration(bucketMs / 1000));
+}
+
 interface CardProps {
   readonly metric: Metric;
   readonly state: PageState;
@@ -50,7 +56,7 @@ interface CardProps {
 
 function Card({ metric, state, columns, isOutdated, nowMs }: CardProps): VNode {
   const { book, health, history, local, node, series, status, window } = state;
-  const { name, unit } = METRIC_TEXT[metric];
+  const { name, unit } = words.metrics[metric];
   const [hovered, setHovered] = useState<number | null>(null);
   const { seconds } = columns;
   const values = columns.metrics[METRICS.indexOf(metric)] ?? [];
@@ -58,7 +64,7 @@ function Card({ metric, state, columns, isOutdated, nowMs }: CardProps): VNode {
   // Rounded to whole seconds so that the charts advance once a second.
   const toSeconds = Math.ceil(nowMs / 1000);
   const span = extremes(seconds, values, toSeconds - windowSeconds);
-  const range = span ? formatRange(decimal(span.min), decimal(span.max), unit) : 'no data';
+  const range = span ? formatRange(decimal(span.min), decimal(span.max), unit) : words.node.noData;
   const at = hovered === null ? undefined : seconds[hovered];
   const value = hovered === null ? null : (values[hovered] ?? null);
   const reading = health?.[metric] ?? null;
@@ -66,8 +72,8 @@ function Card({ metric, state, columns, isOutdated, nowMs }: CardProps): VNode {
   const level = health === null ? 'normal' : metricState(reading, openAlertsAbout(book, node, metric));
   const collectors = node === local ? status?.collectors : undefined;
   const problem = collectors?.find((collector) => collector.metric === metric)?.problem;
-  const period = WINDOW_LABELS[window].long;
-  const past = history === 'failed' ? 'no history right now' : range;
+  const period = words.node.windows[window].long;
+  const past = history === 'failed' ? words.node.noHistory : range;
   const note = reading === null && health !== null ? (problem ?? past) : past;
   return (
     <article class={`card metric ${level}`} aria-labelledby={`${metric}-title`}>
@@ -84,12 +90,12 @@ function Card({ metric, state, columns, isOutdated, nowMs }: CardProps): VNode {
           </p>
         ) : (
           <p class="range hovered">
-            {timeOfDay(at * 1000, nowMs)} <b>{value === null ? 'no data' : `${decimal(value)} ${unit}`}</b>
+            {timeOfDay(at * 1000, nowMs)} <b>{value === null ? words.node.noData : `${decimal(value)} ${unit}`}</b>
           </p>
         )}
       </div>
       <Chart
-        label={`${name}, ${period}: ${range}`}
+        label={words.node.chart(name, period, range)}
         seconds={seconds}
         values={values}
         toSeconds={toSeconds}
@@ -103,7 +109,7 @@ function Card({ metric, state, columns, isOutdated, nowMs }: CardProps): VNode {
 }
 
 function formatRange(min: string, max: string, unit: string): string {
-  return min === max ? `steady at ${min} ${unit}` : `${min} to ${max} ${unit}`;
+  return min === max ? words.node.steadyAt(min, unit) : words.node.range(min, max, unit);
 }
 
 interface ValueProps {
@@ -115,7 +121,7 @@ interface ValueProps {
 
 function Value({ reading, unit, isKnown }: ValueProps): VNode {
   if (reading === null) {
-    return <p class="value none">{isKnown ? 'unavailable' : '…'}</p>;
+    return <p class="value none">{isKnown ? words.node.unavailable : '…'}</p>;
   }
   return (
     <p class="value">
@@ -124,22 +130,17 @@ function Value({ reading, unit, isKnown }: ValueProps): VNode {
   );
 }
 
-const CHIPS = {
-  normal: null,
-  warning: { word: 'Warning', Icon: STATUS_ICONS.WARNING },
-  critical: { word: 'Critical', Icon: STATUS_ICONS.CRITICAL },
-  unavailable: { word: 'No reading', Icon: STATUS_ICONS.UNKNOWN },
-} as const satisfies Readonly<Record<MetricState, unknown>>;
+const CHIP_ICONS = { warning: STATUS_ICONS.WARNING, critical: STATUS_ICONS.CRITICAL, unavailable: STATUS_ICONS.UNKNOWN };
 
 function Chip({ state, isOutdated }: { state: MetricState; isOutdated: boolean }): VNode {
-  const chip = CHIPS[state];
+  const Icon = state === 'normal' ? null : CHIP_ICONS[state];
   return (
     <p class="chip">
-      {isOutdated && <span class="known">last known</span>}
-      {chip && (
+      {isOutdated && <span class="known">{words.shell.lastKnown}</span>}
+      {Icon && state !== 'normal' && (
         <span class={`state ${state}`}>
-          <chip.Icon />
-          {chip.word}
+          <Icon />
+          {words.node.states[state]}
         </span>
       )}
     </p>
@@ -158,11 +159,11 @@ function Bar({ reading, state }: { reading: number; state: MetricState }): VNode
 function WindowSwitch({ window, onWindow }: { window: WindowName; onWindow: (window: WindowName) => void }): VNode {
   return (
     <fieldset class="switch">
-      <legend class="hidden">Time shown in the charts</legend>
+      <legend class="hidden">{words.node.shownTime}</legend>
       {WINDOWS.map((name) => (
         <label key={name}>
           <input type="radio" name="window" checked={name === window} onChange={() => onWindow(name)} />
-          <span>{WINDOW_LABELS[name].short}</span>
+          <span>{words.node.windows[name].short}</span>
         </label>
       ))}
     </fieldset>

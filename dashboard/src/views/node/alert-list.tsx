@@ -1,9 +1,10 @@
 import type { VNode } from 'preact';
-import { type Entry, openOnOtherNodes } from './alert-book.ts';
-import { plural, timeOfDay } from './format.ts';
-import { SEVERITY_ICONS, STATUS_ICONS } from './icons.tsx';
-import type { PageState } from './page-state.ts';
-import { alertFigures, alertTitle, otherNodesText } from './text.ts';
+import { type Entry, openOnOtherNodes } from '../../alert-book.ts';
+import { timeOfDay } from '../../format.ts';
+import { SEVERITY_ICONS, STATUS_ICONS } from '../../icons.tsx';
+import type { PageState } from '../../page-state.ts';
+import { alertFigures, alertTitle, otherNodesText } from '../../text.ts';
+import { words } from '../../words/words.ts';
 
 interface AlertListProps {
   readonly state: PageState;
@@ -21,17 +22,17 @@ export function AlertList({ state, isOutdated, nowMs }: AlertListProps): VNode {
   return (
     <section class="card alerts" aria-labelledby="alerts-title">
       <div class="bar">
-        <h2 id="alerts-title">Alerts</h2>
-        {isOutdated && open.length > 0 && <span class="known">last known</span>}
+        <h2 id="alerts-title">{words.alerts.title}</h2>
+        {isOutdated && open.length > 0 && <span class="known">{words.shell.lastKnown}</span>}
       </div>
       <div aria-live="polite">
         {alerts === 'failed' && <p class="muted">{unreadableText(status?.open_alerts)}</p>}
-        {alerts === 'loading' && <p class="muted">Not known yet</p>}
-        {alerts === 'ready' && open.length === 0 && isOutdated && <p class="muted">No open alerts at last update.</p>}
+        {alerts === 'loading' && <p class="muted">{words.alerts.notKnownYet}</p>}
+        {alerts === 'ready' && open.length === 0 && isOutdated && <p class="muted">{words.alerts.noneAtLastUpdate}</p>}
         {alerts === 'ready' && open.length === 0 && !isOutdated && (
           <p class="calm">
             <STATUS_ICONS.OK />
-            No open alerts{node === local ? '' : ` of ${node}`}
+            {node === local || node === null ? words.alerts.none : words.alerts.noneOf(node)}
           </p>
         )}
         {open.length > 0 && (
@@ -42,11 +43,11 @@ export function AlertList({ state, isOutdated, nowMs }: AlertListProps): VNode {
                 <li key={alert.alert_id} class={`alert ${alert.severity.toLowerCase()}`}>
                   <Icon />
                   <div>
-                    <p class="severity">{alert.severity}</p>
+                    <p class="severity">{words.status[alert.severity].word}</p>
                     <p class="title">{alertTitle(alert, of)}</p>
                     <p class="figures">{alertFigures(alert)}</p>
                     <p class="figures">
-                      since {timeOfDay(sinceMs, nowMs)}
+                      {words.alerts.since(timeOfDay(sinceMs, nowMs))}
                       {of === node ? '' : ` · ${of}`}
                     </p>
                   </div>
@@ -62,8 +63,8 @@ export function AlertList({ state, isOutdated, nowMs }: AlertListProps): VNode {
 }
 
 function unreadableText(counts: Readonly<Record<string, number>> | undefined): string {
-  const count = Object.values(counts ?? {}).reduce((sum, n) => sum + n, 0);
-  return `The list of alerts cannot be read right now${counts ? `; the service counts ${plural(count, 'open alert')}` : ''}.`;
+  if (!counts) return words.alerts.notReadable;
+  return words.alerts.notReadableButCounted(Object.values(counts).reduce((sum, n) => sum + n, 0));
 }
 
 interface ResolvedListProps {
@@ -77,7 +78,7 @@ export function ResolvedList({ entries, node, nowMs }: ResolvedListProps): VNode
   if (entries.length === 0) return null;
   return (
     <section class="card resolved" aria-labelledby="resolved-title">
-      <h2 id="resolved-title">Recently resolved</h2>
+      <h2 id="resolved-title">{words.alerts.resolvedTitle}</h2>
       <ul>
         {entries.map(({ alert, node: of }) => (
           <li key={alert.alert_id}>

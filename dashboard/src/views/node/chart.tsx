@@ -1,8 +1,9 @@
 import type { VNode } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import uPlot from 'uplot';
-import { isolated, temperatureRange } from './chart-math.ts';
-import { clock, limit } from './format.ts';
+import { isolated, temperatureRange } from '../../chart-math.ts';
+import { clock, limit } from '../../format.ts';
+import { words } from '../../words/words.ts';
 
 interface ChartProps {
   /** Text alternative for screen readers. */
@@ -36,8 +37,10 @@ export function Chart(props: ChartProps): VNode {
     const scheme = matchMedia('(prefers-color-scheme: dark)');
     const redraw = (): void => chart.redraw(false, true);
     scheme.addEventListener('change', redraw);
+    addEventListener('schemechange', redraw);
     return () => {
       scheme.removeEventListener('change', redraw);
+      removeEventListener('schemechange', redraw);
       resize.disconnect();
       chart.destroy();
     };
@@ -127,7 +130,7 @@ function drawThresholds(plot: uPlot, thresholds: readonly number[], font: string
     ctx.strokeStyle = halo;
     ctx.lineWidth = 4 * ratio;
     ctx.lineJoin = 'round';
-    const text = `threshold ${limit(threshold, '')}`;
+    const text = words.node.threshold(limit(threshold, ''));
     ctx.strokeText(text, bbox.left + 6 * ratio, textY);
     ctx.fillText(text, bbox.left + 6 * ratio, textY);
     ctx.restore();

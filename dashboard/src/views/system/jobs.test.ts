@@ -1,6 +1,6 @@
 import t from 'tap';
+import type { Job, OpsState } from '../../types.ts';
 import { summarizeJobs } from './jobs.ts';
-import type { Job, OpsState } from './types.ts';
 
 const NOW = new Date(2026, 2, 4, 12, 3, 10).getTime();
 const at = (hour: number, minute: number, day = 4): string => new Date(2026, 2, day, hour, minute).toISOString();

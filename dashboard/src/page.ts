@@ -1,0 +1,45 @@
+import { statusWithAlerts } from './alert-book.ts';
+import type { Api } from './api.ts';
+import type { Clocks } from './clocks.ts';
+import { worstOther } from './fleet.ts';
+import type { PageState } from './page-state.ts';
+import type { Route } from './route.ts';
+import { headline, headlineOfOther, linkText } from './text.ts';
+import type { ViewProps } from './views/view.ts';
+import type { WindowName } from './windows.ts';
+
+interface PageSources {
+  readonly api: Api;
+  readonly clocks: Clocks;
+  readonly route: Route;
+  readonly selectWindow: (window: WindowName) => void;
+  readonly state: PageState;
+}
+
+/** What the views show, from the state of the page. `nowMs`: performance.now(); `fallback`: the name of the host in the address. */
+export function viewProps({ api, clocks, route, selectWindow, state }: PageSources, nowMs: number, fallback: string): ViewProps {
+  const { book, fleet, local, status, statusAtMs } = state;
+  const tiles = fleet
+    .tiles(status?.nodes ?? [], statusAtMs, nowMs)
+    .map((tile) => ({ ...tile, status: statusWithAlerts(tile.status, book, tile.node) }));
+  const own = local === null ? null : (fleet.get(local)?.health ?? null);
+  const health = own && { ...own, status: statusWithAlerts(own.status, book, own.node_name) };
+  const link = linkText(state.connection, own ? Date.parse(own.timestamp) : null, clocks.machineNowMs);
+  const mine = headline(link, health, book, local);
+  // The page covers all nodes, so it shows OK only if every node is OK.
+  const other = mine.status === 'OK' ? worstOther(tiles) : null;
+  return {
+    route,
+    state,
+    api,
+    tiles,
+    nowMs: clocks.machineNowMs,
+    shownNowMs: clocks.shownNowMs,
+    host: status?.host?.hostname ?? fallback,
+    head: other ? headlineOfOther(other, mine) : mine,
+    link,
+    statusAgeSeconds: (nowMs - statusAtMs) / 1000,
+    clockDifferenceMs: clocks.differenceMs,
+    selectWindow,
+  };
+}

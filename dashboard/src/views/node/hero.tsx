@@ -1,0 +1,35 @@
+import type { ComponentChildren, VNode } from 'preact';
+import { Ring, STATUS_ICONS } from '../../icons.tsx';
+import type { Headline } from '../../text.ts';
+import { words } from '../../words/words.ts';
+
+/** The status of the shown node, large enough to be read across a room, and what it means. */
+export function Hero({ head, children }: { head: Headline; children: ComponentChildren }): VNode {
+  const { sentence, status } = head;
+  const StatusIcon = status === null ? Ring : STATUS_ICONS[status];
+  return (
+    <section class={`hero ${(status ?? 'none').toLowerCase()}`} aria-labelledby="status-title" aria-live="polite" aria-atomic="true">
+      <h2 id="status-title" class="hidden">
+        {words.headline.title}
+      </h2>
+      <StatusIcon />
+      <p class="word">{status === null ? '…' : words.status[status].word}</p>
+      <p class="sentence">{sentence}</p>
+      {status !== null && status !== 'OK' && <p class="action">{words.status[status].action}</p>}
+      {children}
+    </section>
+  );
+}
+
+export function Notices({ lines }: { lines: readonly string[] }): VNode {
+  return (
+    <div role="status">
+      {lines.map((line) => (
+        <p key={line} class="notice">
+          <STATUS_ICONS.WARNING />
+          {line}
+        </p>
+      ))}
+    </div>
+  );
+}

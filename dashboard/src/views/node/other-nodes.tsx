@@ -1,0 +1,26 @@
+import type { VNode } from 'preact';
+import type { OtherNodes } from '../../alert-book.ts';
+import { SEVERITY_ICONS } from '../../icons.tsx';
+import { hrefOf } from '../../route.ts';
+import { otherNodesText } from '../../text.ts';
+import { words } from '../../words/words.ts';
+
+interface OtherNodesHintProps {
+  readonly otherNodes: OtherNodes;
+  /** False: /status does not list the node of the worst alert, so the page cannot show it. */
+  readonly isListed: boolean;
+}
+
+/** The number of open alerts of other nodes, with a link to the node of the worst alert. */
+export function OtherNodesHint({ otherNodes, isListed }: OtherNodesHintProps): VNode {
+  const { node, severity } = otherNodes;
+  const Icon = SEVERITY_ICONS[severity];
+  const name = `other-nodes ${severity.toLowerCase()}`;
+  const content = [<Icon key="icon" />, <span key="text">{otherNodesText(otherNodes)}</span>];
+  if (!isListed) return <p class={name}>{content}</p>;
+  return (
+    <a class={name} title={words.alerts.showNode(node)} href={hrefOf({ view: 'nodes', item: node })}>
+      {content}
+    </a>
+  );
+}

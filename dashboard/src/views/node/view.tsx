@@ -1,0 +1,81 @@
+import { Fragment, type VNode } from 'preact';
+import { openOnOtherNodes, statusWithAlerts } from '../../alert-book.ts';
+import { ageText, worstOther } from '../../fleet.ts';
+import { Gauge } from '../../icons.tsx';
+import { hrefOf } from '../../route.ts';
+import { clockNotices, headline, headlineOfOther, headlineOfStaleNode, notices } from '../../text.ts';
+import { words } from '../../words/words.ts';
+import type { View, ViewProps } from '../view.ts';
+import { AlertList, ResolvedList } from './alert-list.tsx';
+import { Hero, Notices } from './hero.tsx';
+import { Metrics } from './metrics.tsx';
+import { OtherNodesHint } from './other-nodes.tsx';
+
+/** One node: its status, its alerts and its measurements over time. */
+function NodeView(props: ViewProps): VNode {
+  const { clockDifferenceMs, host, link, nowMs, route, selectWindow, shownNowMs, state, tiles } = props;
+  const { book, local, node, status } = state;
+  const isLocal = route.item === null || route.item === local;
+  const tile = tiles.find((other) => other.node === node) ?? null;
+  if (status && !isLocal && !tile) return <UnknownNode name={route.item as string} />;
+  const isGone = link.state === 'gone';
+  const staleTile = !isLocal && tile?.isStale ? tile : null;
+  const health = state.health && { ...state.health, status: statusWithAlerts(state.health.status, book, state.health.node_name) };
+  const measuredMs = health ? Date.parse(health.timestamp) : null;
+  const own = staleTile ? headlineOfStaleNode(link, staleTile.node, measuredMs, shownNowMs) : headline(link, health, book, node);
+  const worst = isLocal && own.status === 'OK' ? worstOther(tiles) : null;
+  const head = worst ? headlineOfOther(worst, own) : own;
+  const otherNodes = openOnOtherNodes(book, node);
+  const isListed = tiles.some((other) => other.node === otherNodes?.node);
+  return (
+    <Fragment>
+      <div class="subject">
+        <h2>{node ?? host}</h2>
+        <p class="muted">{isLocal ? '' : words.shell.seenFrom(host)}</p>
+        {tiles.length > 1 && (
+          <ul class="others">
+            {tiles.map((other) => (
+              <li key={other.node}>
+                <a
+                  href={hrefOf({ view: 'nodes', item: other.node })}
+                  class={other.status.toLowerCase()}
+                  aria-current={other.node === node ? 'true' : undefined}
+                  title={`${words.status[other.status].word}, ${ageText(other, nowMs)}`}
+                >
+                  {other.node}
+                </a>
+              </li>
+            ))}
+          </ul>
+        )}
+      </div>
+      <main class={`page${isGone || staleTile ? ' last' : ''}${isGone ? ' lost' : ''}`}>
+        <div class="lead">
+          <Hero head={head}>{otherNodes && !isGone && <OtherNodesHint otherNodes={otherNodes} isListed={isListed} />}</Hero>
+          <Notices lines={[...notices(status, clockDifferenceMs, nowMs), ...clockNotices(isLocal ? null : node, shownNowMs - nowMs)]} />
+        </div>
+        <div class="side">
+          <AlertList state={state} isOutdated={isGone} nowMs={nowMs} />
+          <ResolvedList entries={book.resolved} node={node} nowMs={nowMs} />
+        </div>
+        <Metrics state={state} isOutdated={isGone || staleTile !== null} nowMs={shownNowMs} onWindow={selectWindow} />
+      </main>
+    </Fragment>
+  );
+}
+
+function UnknownNode({ name }: { name: string }): VNode {
+  return (
+    <main class="page">
+      <section class="card">
+        <h2>{words.shell.noSuchNode(name)}</h2>
+        <p>
+          <a href={hrefOf({ view: 'wall' })}>{words.shell.toStart}</a>
+        </p>
+      </section>
+    </main>
+  );
+}
+
+const view: View = { name: 'nodes', order: 2, Icon: Gauge, label: () => words.node.title, Component: NodeView };
+export default view;
