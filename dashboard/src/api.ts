@@ -49,6 +49,15 @@ export class Api {
     return (await response.json()) as T;
   }
 
+  /** Like getJson; `next`: the path of the next page, null on the last one. */
+  async getPage<T>(path: string, signal: AbortSignal): Promise<{ readonly body: T; readonly next: string | null }> {
+    const limited = AbortSignal.any([signal, AbortSignal.timeout(RESPONSE_TIMEOUT_MS)]);
+    const response = await this.#request(path, { Accept: 'application/json' }, limited);
+    // RFC 8288; relative to the request, so that it also works behind a proxy that adds a prefix.
+    const next = /<\/?([^>]*)>;\s*rel="next"/.exec(response.headers.get('Link') ?? '')?.[1] ?? null;
+    return { body: (await response.json()) as T, next };
+  }
+
   /** Opens the event stream after `lastEventId`. */
   async openEventStream(lastEventId: string, signal: AbortSignal): Promise<ReadableStreamDefaultReader<Uint8Array>> {
     const resume = lastEventId === '' ? {} : { 'Last-Event-ID': lastEventId };

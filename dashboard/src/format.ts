@@ -16,6 +16,12 @@ export function minuteOfDay(ms: number, nowMs: number): string {
   return isSameDay(date, now) ? clock(date) : `${day(date, now)}, ${clock(date)}`;
 }
 
+/** `4 Mar, 12:03:05`: always with the date. */
+export function dateTime(ms: number, nowMs: number): string {
+  const date = new Date(ms);
+  return `${day(date, new Date(nowMs))}, ${clock(date)}:${two(date.getSeconds())}`;
+}
+
 /** `12:03` */
 export function clock(date: Date): string {
   return `${two(date.getHours())}:${two(date.getMinutes())}`;

@@ -4,8 +4,10 @@ import { Api, type TokenStore } from './api.ts';
 import { App } from './app.tsx';
 import { Monitor, TIMING } from './monitor.ts';
 import { viewProps } from './page.ts';
-import { readRoute } from './route.ts';
+import { hrefOf, readRoute } from './route.ts';
 import { applyScheme } from './settings.tsx';
+import { queryOf, readRange } from './views/node/range.ts';
+import type { Range } from './windows.ts';
 import { chooseLanguage } from './words/words.ts';
 
 const TOKEN_KEY = 'edge-health-token';
@@ -30,15 +32,14 @@ function tokenStore(): TokenStore {
 const root = document.getElementById('app') as HTMLElement;
 const tokens = tokenStore();
 const api = new Api(document.baseURI, tokens);
-const monitor = new Monitor(api, draw, TIMING, shownNode());
+const monitor = new Monitor(api, draw, TIMING, shownNode(), shownRange());
 
 function draw(): void {
   const { clocks, state } = monitor;
   const route = readRoute(location.hash);
-  const selectWindow = (window: typeof state.window): void => monitor.selectWindow(window);
   render(
     <App
-      view={viewProps({ api, clocks, route, selectWindow, state }, performance.now(), location.hostname)}
+      view={viewProps({ api, clocks, route, selectRange, state }, performance.now(), location.hostname)}
       hadToken={tokens.get() !== null}
       onToken={(token) => {
         tokens.set(token);
@@ -55,12 +56,24 @@ function shownNode(): string | null {
   return view === 'nodes' ? item : null;
 }
 
+/** The time range of the charts is part of the address, too; a step of it is not a step of the browser's history. */
+function shownRange(): Range {
+  return readRange(readRoute(location.hash).query);
+}
+
+function selectRange(range: Range): void {
+  const { item, view } = readRoute(location.hash);
+  history.replaceState(null, '', hrefOf({ view: view === '' ? 'nodes' : view, item, query: queryOf(range) }));
+  monitor.selectRange(range);
+}
+
 const language = chooseLanguage(navigator.languages);
 document.documentElement.lang = language.tag;
 document.documentElement.dir = language.direction;
 applyScheme();
 monitor.start();
 addEventListener('hashchange', () => {
+  monitor.selectRange(shownRange());
   monitor.selectNode(shownNode());
   scrollTo(0, 0);
   draw();

@@ -381,10 +381,10 @@ t.test('an event that is not JSON is skipped', async (t) => {
 t.test('another window is requested in steps and shown', async (t) => {
   const s = await startMonitor(t);
   await until(isLive(s), 'it is live');
-  s.monitor.selectWindow('1h');
-  s.monitor.selectWindow('24h');
+  s.monitor.selectRange({ kind: 'live', window: '1h' });
+  s.monitor.selectRange({ kind: 'live', window: '24h' });
   await until(
-    () => s.monitor.state.history === 'ready' && s.service.requests.includes('/health/history?hours=24.000000&step=5m'),
+    () => s.monitor.state.history === 'ready' && s.service.requests.includes('/health/history?hours=24.000000&step=1m'),
     'the history is loaded',
   );
   t.equal(s.monitor.state.series.windowMs, 86_400_000);

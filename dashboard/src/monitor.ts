@@ -1,15 +1,15 @@
-import { withAlert } from './alert-book.ts';
+import { nodeOfAlert, withAlert } from './alert-book.ts';
 import { type Api, ApiError, isFatal } from './api.ts';
 import { Clocks } from './clocks.ts';
 import { hertzOf } from './fleet.ts';
 import { Link } from './link.ts';
 import { DEFAULT_HERTZ, initialState, type PageState } from './page-state.ts';
-import { fetchAlerts, fetchHealth, fetchHistory } from './requests.ts';
+import { fetchAlerts, fetchBand, fetchChanges, fetchHealth, fetchHistory } from './requests.ts';
 import { Series } from './series.ts';
 import type { ServerEvent } from './sse.ts';
 import { Throttle } from './throttle.ts';
 import type { Alert, HealthStatus, ShutdownProgress, StatusDocument } from './types.ts';
-import { planWindow, type WindowName } from './windows.ts';
+import { DEFAULT_RANGE, edgesOf, planRange, type Range, stepMs } from './windows.ts';
 
 /** Intervals in milliseconds; injected so that tests can shorten them. */
 export interface Timing {
@@ -34,7 +34,7 @@ export class Monitor {
   readonly #timing: Timing;
   readonly #throttle: Throttle;
   readonly #link: Link;
-  #state: PageState = initialState();
+  #state: PageState;
   #timer: ReturnType<typeof setInterval> | null = null;
   #historyRequest = new AbortController();
   /** Alerts received while the list of alerts is loading, which may or may not contain them; null: not loading. */
@@ -45,8 +45,9 @@ export class Monitor {
   /** Null: the local node. */
   #selectedNode: string | null;
 
-  constructor(api: Api, onChange: () => void, timing: Timing = TIMING, selected: string | null = null) {
+  constructor(api: Api, onChange: () => void, timing: Timing = TIMING, selected: string | null = null, range: Range = DEFAULT_RANGE) {
     this.#selectedNode = selected;
+    this.#state = initialState(range);
     this.#api = api;
     this.#timing = timing;
     this.#throttle = new Throttle(onChange, timing.renderMs);
@@ -88,9 +89,9 @@ export class Monitor {
     this.#link.dispatch({ kind: 'reconnect' });
   }
 
-  selectWindow(window: WindowName): void {
-    if (window === this.#state.window) return;
-    this.#set({ window, history: 'loading' });
+  selectRange(range: Range): void {
+    if (JSON.stringify(range) === JSON.stringify(this.#state.range)) return;
+    this.#set({ range, history: 'loading', changes: [] });
     this.#resetSeries(true);
     this.#reload(false);
   }
@@ -101,7 +102,7 @@ export class Monitor {
     const node = selected ?? local;
     if (node === null || node === this.#state.node) return;
     this.#selectedNode = node === local ? null : node;
-    this.#set({ health: this.#state.fleet.get(node)?.health ?? null, history: 'loading' });
+    this.#set({ health: this.#state.fleet.get(node)?.health ?? null, history: 'loading', changes: [] });
     if (status) this.#updateShownNode(status, this.#state.statusAtMs);
     this.#resetSeries(true);
     this.#reload(true);
@@ -139,7 +140,7 @@ export class Monitor {
     const isOutOfOrder = behindMs > 0 && behindMs < MAX_REORDER_MS && node !== local;
     if (!isOutOfOrder) fleet.recordStatus(health, performance.now());
     if (health.node_name === node && !isOutOfOrder) {
-      series.add(timestampMs, health);
+      if (this.#state.range.kind === 'live') series.add(timestampMs, health);
       this.clocks.updateFromShownSample(timestampMs);
       this.#set({ health });
     } else {
@@ -152,7 +153,8 @@ export class Monitor {
 
   #applyAlert(alert: Alert): void {
     this.#alertsDuringLoad?.push(alert);
-    this.#set({ book: withAlert(this.#state.book, alert) });
+    const isShown = nodeOfAlert(alert.alert_id) === this.#state.node && this.#state.range.kind === 'live';
+    this.#set({ book: withAlert(this.#state.book, alert), ...(isShown && { changes: [...this.#state.changes, alert] }) });
   }
 
   /** Applies the event without waiting for /status, because the machine may power off before the next poll. */
@@ -233,8 +235,8 @@ export class Monitor {
 
   /** Empties the charts if the window or the resolution has changed, or if `force` is set. */
   #resetSeries(force: boolean): void {
-    const { hertz, series, window } = this.#state;
-    const { bucketMs, windowMs } = planWindow(window, hertz);
+    const { hertz, range, series } = this.#state;
+    const { bucketMs, windowMs } = planRange(range, hertz);
     if (!force && series.windowMs === windowMs && series.bucketMs === bucketMs) return;
     this.#set({ series: new Series(windowMs, bucketMs) });
   }
@@ -243,13 +245,19 @@ export class Monitor {
     this.#historyRequest.abort();
     this.#historyRequest = new AbortController();
     const signal = AbortSignal.any([attempt, this.#historyRequest.signal]);
-    const { hertz, series, window } = this.#state;
-    const request = { node: this.#selectedNode, plan: planWindow(window, hertz), hertz, nowMs: () => this.clocks.shownNowMs };
+    const { hertz, node, range, series } = this.#state;
+    const plan = planRange(range, hertz);
+    const request = { node: this.#selectedNode, range, plan, hertz, nowMs: () => this.clocks.shownNowMs };
     try {
       const points = await fetchHistory(this.#api, request, signal);
       if (signal.aborted) return;
       series.fill(points);
       this.#set({ history: 'ready' });
+      // What the charts show in addition follows the curve, and does not replace it by an error.
+      if (plan.bandStep !== null) series.fillBand(await fetchBand(this.#api, request, plan.bandStep, signal), stepMs(plan.bandStep));
+      const { fromMs, toMs } = edgesOf(range, this.clocks.shownNowMs);
+      const changes = node === null ? [] : await fetchChanges(this.#api, node, fromMs, toMs, signal);
+      if (!signal.aborted) this.#set({ changes });
     } catch (error) {
       if (signal.aborted && !attempt.aborted) return; // Replaced by a request for another window or node.
       if (isFatal(error)) throw error;

@@ -2,8 +2,8 @@ import { type AlertBook, EMPTY_BOOK } from './alert-book.ts';
 import { type Connection, initialConnection } from './connection.ts';
 import { Fleet } from './fleet.ts';
 import { Series } from './series.ts';
-import type { HealthStatus, StatusDocument } from './types.ts';
-import { planWindow, type WindowName } from './windows.ts';
+import type { Alert, HealthStatus, StatusDocument } from './types.ts';
+import { DEFAULT_RANGE, planRange, type Range } from './windows.ts';
 
 /** State of the request for a list. */
 export type Loaded = 'loading' | 'ready' | 'failed';
@@ -23,9 +23,11 @@ export interface PageState {
   readonly fleet: Fleet;
   readonly book: AlertBook;
   readonly alerts: Loaded;
-  readonly window: WindowName;
+  readonly range: Range;
   readonly series: Series;
   readonly history: Loaded;
+  /** Changes of alerts of the shown node in the range, and some before it, oldest first. */
+  readonly changes: readonly Alert[];
   /** Publish rate of the node that is shown. */
   readonly hertz: number;
 }
@@ -33,8 +35,8 @@ export interface PageState {
 /** Used until /status reports the publish rate. */
 export const DEFAULT_HERTZ = 1;
 
-export function initialState(): PageState {
-  const { bucketMs, windowMs } = planWindow('5min', DEFAULT_HERTZ);
+export function initialState(range: Range = DEFAULT_RANGE): PageState {
+  const { bucketMs, windowMs } = planRange(range, DEFAULT_HERTZ);
   return {
     connection: initialConnection(performance.now()),
     status: null,
@@ -45,9 +47,10 @@ export function initialState(): PageState {
     fleet: new Fleet(),
     book: EMPTY_BOOK,
     alerts: 'loading',
-    window: '5min',
+    range,
     series: new Series(windowMs, bucketMs),
     history: 'loading',
+    changes: [],
     hertz: DEFAULT_HERTZ,
   };
 }

@@ -6,18 +6,18 @@ import type { PageState } from './page-state.ts';
 import type { Route } from './route.ts';
 import { headline, headlineOfOther, linkText } from './text.ts';
 import type { ViewProps } from './views/view.ts';
-import type { WindowName } from './windows.ts';
+import type { Range } from './windows.ts';
 
 interface PageSources {
   readonly api: Api;
   readonly clocks: Clocks;
   readonly route: Route;
-  readonly selectWindow: (window: WindowName) => void;
+  readonly selectRange: (range: Range) => void;
   readonly state: PageState;
 }
 
 /** What the views show, from the state of the page. `nowMs`: performance.now(); `fallback`: the name of the host in the address. */
-export function viewProps({ api, clocks, route, selectWindow, state }: PageSources, nowMs: number, fallback: string): ViewProps {
+export function viewProps({ api, clocks, route, selectRange, state }: PageSources, nowMs: number, fallback: string): ViewProps {
   const { book, fleet, local, status, statusAtMs } = state;
   const tiles = fleet
     .tiles(status?.nodes ?? [], statusAtMs, nowMs)
@@ -40,6 +40,6 @@ export function viewProps({ api, clocks, route, selectWindow, state }: PageSourc
     link,
     statusAgeSeconds: (nowMs - statusAtMs) / 1000,
     clockDifferenceMs: clocks.differenceMs,
-    selectWindow,
+    selectRange,
   };
 }

@@ -1,8 +1,8 @@
 import { type AlertBook, buildBook } from './alert-book.ts';
 import { type Api, ApiError } from './api.ts';
-import type { Point } from './series.ts';
+import type { BandStep, Point } from './series.ts';
 import type { Alert, HealthStatus, List } from './types.ts';
-import { samplesOfStep, type WindowPlan } from './windows.ts';
+import { edgesOf, type Range, type RangePlan, samplesOfStep } from './windows.ts';
 
 const nodeQuery = (node: string): string => `node=${encodeURIComponent(node)}`;
 
@@ -22,10 +22,20 @@ export async function fetchAlerts(api: Api, signal: AbortSignal): Promise<AlertB
   return buildBook(...lists);
 }
 
+/** Fetches the changes of a node's alerts in a time range, and those of the day before, which may still be open in it, oldest first. */
+export async function fetchChanges(api: Api, node: string, fromMs: number, toMs: number, signal: AbortSignal): Promise<readonly Alert[]> {
+  const range = `from=${isoOf(fromMs - DAY_MS)}&to=${isoOf(toMs + 1000)}`;
+  return (await api.getJson<List<Alert>>(`alerts?changes=true&${nodeQuery(node)}&${range}&limit=1000`, signal)).data.toReversed();
+}
+
+const DAY_MS = 86_400_000;
+const isoOf = (ms: number): string => new Date(ms).toISOString();
+
 export interface HistoryRequest {
   /** Null: the local node. */
   readonly node: string | null;
-  readonly plan: WindowPlan;
+  readonly range: Range;
+  readonly plan: RangePlan;
   /** Publish rate of the node. */
   readonly hertz: number;
   /** Wall clock of the node. */
@@ -36,19 +46,39 @@ export interface HistoryRequest {
 export async function fetchHistory(api: Api, request: HistoryRequest, signal: AbortSignal): Promise<Point[]> {
   const { hertz, nowMs, plan } = request;
   const { bucketMs, step } = plan;
-  const path = `health/history?${rangeOf(request)}${step === null ? '' : `&step=${step}`}`;
-  const { data } = await api.getJson<List<HealthStatus>>(path, signal);
+  const rows = await fetchRows(api, request, step === null ? '' : `&step=${step}`, signal);
   const answeredMs = nowMs();
-  return data.map((row): Point => {
+  return rows.map((row): Point => {
     const timestampMs = Date.parse(row.timestamp);
     return { timestampMs, readings: row, samples: step === null ? 1 : samplesOfStep(timestampMs, answeredMs, bucketMs, hertz) };
   });
 }
 
-function rangeOf({ node, nowMs, plan: { windowMs } }: HistoryRequest): string {
+/** Fetches the lowest and highest values of each step, oldest first. */
+export async function fetchBand(api: Api, request: HistoryRequest, step: string, signal: AbortSignal): Promise<BandStep[]> {
+  const [lows, highs] = await Promise.all(['min', 'max'].map((value) => fetchRows(api, request, `&step=${step}&value=${value}`, signal)));
+  const byTime = new Map(highs?.map((row) => [row.timestamp, row]));
+  return (lows ?? []).flatMap((row) => {
+    const high = byTime.get(row.timestamp);
+    return high ? [{ startMs: Date.parse(row.timestamp), lows: row, highs: high }] : [];
+  });
+}
+
+/** All rows of the range: a week of minutes takes two pages of the API. */
+async function fetchRows(api: Api, request: HistoryRequest, query: string, signal: AbortSignal): Promise<HealthStatus[]> {
+  const rows: HealthStatus[] = [];
+  for (let path: string | null = `health/history?${rangeOf(request)}${query}`; path !== null; ) {
+    const { body, next }: { body: List<HealthStatus>; next: string | null } = await api.getPage<List<HealthStatus>>(path, signal);
+    rows.push(...body.data);
+    path = next;
+  }
+  return rows;
+}
+
+function rangeOf({ node, nowMs, range, plan: { windowMs } }: HistoryRequest): string {
   // `hours` counts back from the machine's clock, which may differ from the browser's.
-  if (node === null) return `hours=${(windowMs / 3_600_000).toFixed(6)}`;
+  if (node === null && range.kind === 'live') return `hours=${(windowMs / 3_600_000).toFixed(6)}`;
   // The history of a remote node has the timestamps of that node's clock.
-  const to = nowMs() + 1000;
-  return `${nodeQuery(node)}&from=${new Date(to - windowMs).toISOString()}&to=${new Date(to).toISOString()}`;
+  const { fromMs, toMs } = edgesOf(range, nowMs() + (range.kind === 'live' ? 1000 : 0));
+  return `${node === null ? '' : `${nodeQuery(node)}&`}from=${isoOf(fromMs)}&to=${isoOf(toMs)}`;
 }

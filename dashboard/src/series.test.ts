@@ -130,3 +130,30 @@ t.test('for any input times increase, the window limits the span and all columns
     }),
   );
 });
+
+t.test('the band holds the lowest and highest values of each bucket', async (t) => {
+  const series = new Series(60_000, 10_000);
+  series.fill([point(0, 20, 10), point(10_000, 30, 10), point(20_000, null, 10)]);
+  const of = (lows: number | null, highs: number | null, startMs: number) => ({ startMs, lows: readings(lows), highs: readings(highs) });
+  series.fillBand([of(10, 40, 0), of(5, 90, 10_000)], 10_000);
+  series.add(30_000, readings(50));
+  series.add(31_000, readings(70));
+  const { highs, lows, metrics } = series.columns(60_000);
+  t.same(metrics[0], [20, 30, null, 60]);
+  t.same(lows[0], [10, 5, null, 50]);
+  t.same(highs[0], [40, 90, null, 70]);
+});
+
+t.test('a step of the band covers several buckets; without one the band is the value', async (t) => {
+  const series = new Series(60_000, 1000);
+  series.fill([point(0, 20), point(1000, 30), point(2000, 40)]);
+  series.fillBand([{ startMs: 0, lows: readings(1), highs: readings(99) }], 2000);
+  const { highs, lows } = series.columns(60_000);
+  t.same(
+    [lows[0], highs[0]],
+    [
+      [1, 1, 40],
+      [99, 99, 40],
+    ],
+  );
+});

@@ -11,6 +11,16 @@ export interface Point {
 export interface Columns {
   readonly seconds: number[];
   readonly metrics: (number | null)[][];
+  /** Lowest and highest values of the same times; the value itself where they are not known. */
+  readonly lows: (number | null)[][];
+  readonly highs: (number | null)[][];
+}
+
+/** The lowest and the highest values of a step. */
+export interface BandStep {
+  readonly startMs: number;
+  readonly lows: Readings;
+  readonly highs: Readings;
 }
 
 interface Bucket {
@@ -19,6 +29,8 @@ interface Bucket {
   /** In the order of METRICS. */
   readonly sums: number[];
   readonly counts: number[];
+  readonly lows: (number | null)[];
+  readonly highs: (number | null)[];
 }
 
 /**
@@ -52,6 +64,11 @@ export class Series {
     if (timestampMs < this.#lastMs) while (this.#length > 0 && this.#at(this.#length - 1).startMs > startMs) this.#length -= 1;
     this.#lastMs = timestampMs;
     this.#addPoint({ timestampMs, readings, samples: 1 });
+    const { lows, highs } = this.#at(this.#length - 1);
+    for (const [m, metric] of METRICS.entries()) {
+      lows[m] = lower(lows[m] ?? null, readings[metric]);
+      highs[m] = higher(highs[m] ?? null, readings[metric]);
+    }
     this.#dropOld();
   }
 
@@ -67,19 +84,37 @@ export class Series {
     this.#dropOld();
   }
 
+  /** Adds the lowest and highest values of steps of `stepMs`, oldest first, to the buckets in them. */
+  fillBand(steps: readonly BandStep[], stepMs: number): void {
+    let next = 0;
+    for (const bucket of this.#buckets()) {
+      while (next < steps.length && (steps[next] as BandStep).startMs + stepMs <= bucket.startMs) next += 1;
+      const step = steps[next];
+      if (!step || bucket.startMs < step.startMs) continue;
+      for (const [m, metric] of METRICS.entries()) {
+        bucket.lows[m] = lower(bucket.lows[m] ?? null, step.lows[metric]);
+        bucket.highs[m] = higher(bucket.highs[m] ?? null, step.highs[metric]);
+      }
+    }
+  }
+
   /** Returns the data to draw. Unavailable values and neighbours further apart than `gapMs` make a gap. */
   columns(gapMs: number): Columns {
-    const columns: Columns = { seconds: [], metrics: METRICS.map(() => []) };
+    const empty = (): (number | null)[][] => METRICS.map(() => []);
+    const columns: Columns = { seconds: [], metrics: empty(), lows: empty(), highs: empty() };
     let beforeMs = Number.POSITIVE_INFINITY;
-    for (const { startMs, sums, counts } of this.#buckets()) {
+    for (const { startMs, sums, counts, lows, highs } of this.#buckets()) {
       if (startMs - beforeMs > gapMs) {
         columns.seconds.push((beforeMs + this.bucketMs) / 1000);
-        for (const column of columns.metrics) column.push(null);
+        for (const table of [columns.metrics, columns.lows, columns.highs]) for (const column of table) column.push(null);
       }
       columns.seconds.push(startMs / 1000);
       columns.metrics.forEach((column, m) => {
         const count = counts[m] ?? 0;
-        column.push(count > 0 ? (sums[m] ?? 0) / count : null);
+        const mean = count > 0 ? (sums[m] ?? 0) / count : null;
+        column.push(mean);
+        columns.lows[m]?.push(mean === null ? null : (lows[m] ?? mean));
+        columns.highs[m]?.push(mean === null ? null : (highs[m] ?? mean));
       });
       beforeMs = startMs;
     }
@@ -111,7 +146,7 @@ export class Series {
     const startMs = this.#bucketStart(timestampMs);
     let bucket = this.#length > 0 ? this.#at(this.#length - 1) : null;
     if (bucket?.startMs !== startMs) {
-      bucket = { startMs, samples: 0, sums: METRICS.map(() => 0), counts: METRICS.map(() => 0) };
+      bucket = { startMs, samples: 0, sums: METRICS.map(() => 0), counts: METRICS.map(() => 0), lows: [], highs: [] };
       this.#push(bucket);
     }
     bucket.samples += samples;
@@ -141,4 +176,12 @@ export class Series {
       this.#length -= 1;
     }
   }
+}
+
+function lower(a: number | null, b: number | null): number | null {
+  return a === null || b === null ? (a ?? b) : Math.min(a, b);
+}
+
+function higher(a: number | null, b: number | null): number | null {
+  return a === null || b === null ? (a ?? b) : Math.max(a, b);
 }

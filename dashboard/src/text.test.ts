@@ -12,7 +12,6 @@ import {
   metricState,
   notices,
   otherNodesText,
-  thresholdsOf,
 } from './text.ts';
 import type { Alert, HealthStatus, ShutdownState, Status, StatusDocument } from './types.ts';
 
@@ -148,26 +147,13 @@ t.test('the state of a metric follows its open alerts, and unavailable has prece
   t.equal(metricState(0, []), 'normal');
 });
 
-t.test('the chart shows the thresholds of open alerts, except the timeout of an ERROR', async (t) => {
-  const book = buildBook(
-    [
-      alert('temperature', { threshold: 70 }),
-      alert('temperature', { alert_id: `${NODE}/temperature/2`, severity: 'ERROR', threshold: 30 }),
-    ],
-    [],
-    [],
-  );
-  t.same(thresholdsOf(book, NODE, 'temperature'), [70]);
-  t.same(thresholdsOf(book, NODE, 'cpu_percent'), []);
-});
-
 t.test('notices report undervoltage, degraded storage and clock differences only', async (t) => {
   const storage = { state: 'ok', error: null, since: null, size_bytes: 0, max_bytes: 1 };
   const healthy = { shutdown: { state: 'none' }, power: { undervoltage: false }, storage } as unknown as StatusDocument;
   t.same(notices(healthy, 2000, NOW), []);
-  t.same(notices({ ...healthy, power: { undervoltage: null } }, null, NOW), []);
+  t.same(notices({ ...healthy, power: { undervoltage: null, throttle_events: null } }, null, NOW), []);
   t.same(notices(null, null, NOW), []);
-  t.match(notices({ ...healthy, power: { undervoltage: true } }, null, NOW), [/power supply/]);
+  t.match(notices({ ...healthy, power: { undervoltage: true, throttle_events: null } }, null, NOW), [/power supply/]);
   const degraded = { ...storage, state: 'degraded' as const, error: 'disk full', since: new Date(LAST).toISOString() };
   t.match(notices({ ...healthy, storage: degraded }, null, NOW), [/cannot be saved since 12:03:05 \(disk full\)/]);
   t.match(notices(healthy, -90_000, NOW), [/1 min 30 s behind yours/]);
@@ -177,7 +163,15 @@ t.test('notices report undervoltage, degraded storage and clock differences only
 t.test('a safe shutdown is reported while in progress, and for an hour if it was aborted or interrupted', async (t) => {
   const storage = { state: 'ok', error: null, since: null, size_bytes: 0, max_bytes: 1 };
   const noticesOf = (shutdown: Partial<ShutdownState>): string[] =>
-    notices({ shutdown: { ...SHUTDOWN, ...shutdown }, power: { undervoltage: null }, storage } as unknown as StatusDocument, null, NOW);
+    notices(
+      {
+        shutdown: { ...SHUTDOWN, ...shutdown },
+        power: { undervoltage: null, throttle_events: null },
+        storage,
+      } as unknown as StatusDocument,
+      null,
+      NOW,
+    );
   const SHUTDOWN = {
     action: 'poweroff',
     reason: 'MANUAL',

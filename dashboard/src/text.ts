@@ -1,4 +1,4 @@
-import { type AlertBook, type Entry, type OtherNodes, openAlertsAbout } from './alert-book.ts';
+import type { AlertBook, Entry, OtherNodes } from './alert-book.ts';
 import type { Connection } from './connection.ts';
 import type { Tile } from './fleet.ts';
 import { decimal, duration, limit, timeOfDay } from './format.ts';
@@ -173,10 +173,4 @@ function shutdownNotice(
   const endedMs = Date.parse(ended ?? '');
   if ((state !== 'aborted' && state !== 'interrupted') || !(nowMs - endedMs < SHUTDOWN_NOTICE_MS)) return null;
   return text.shutdownEnded(what, origin, timeOfDay(endedMs, nowMs), message ?? '');
-}
-
-/** The thresholds of open alerts, for the chart. An ERROR's threshold is a time, not a value of the metric. */
-export function thresholdsOf(book: AlertBook | null, node: string | null, metric: Metric): number[] {
-  const alerts = openAlertsAbout(book, node, metric).filter((alert) => alert.severity !== 'ERROR');
-  return [...new Set(alerts.map((alert) => alert.threshold))];
 }

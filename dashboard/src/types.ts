@@ -48,14 +48,18 @@ export interface NodeState {
 /** The part of /status that the page shows. */
 export interface StatusDocument {
   readonly version: string;
+  readonly started: string;
   readonly uptime_seconds: number;
+  readonly clock_events: readonly { readonly kind: 'step' | 'suspend'; readonly timestamp: string; readonly delta_seconds: number }[];
+  /** Of the local node. A service before 1.0 does not report them. */
+  readonly thresholds?: Readonly<Record<Metric, { readonly warning: number | null; readonly critical: number | null }>>;
   readonly host: { readonly hostname: string; readonly model: string } | null;
   readonly nodes: readonly NodeState[];
   readonly open_alerts: Readonly<Record<Severity, number>>;
   readonly publish: { readonly configured_hertz: number; readonly measured_hertz: number | null; readonly missed: number };
   readonly collectors: readonly { readonly metric: string; readonly problem: string | null }[];
   readonly temperature_sensor: { readonly sensor: string | null; readonly reason: string } | null;
-  readonly power: { readonly undervoltage: boolean | null };
+  readonly power: { readonly undervoltage: boolean | null; readonly throttle_events: number | null };
   readonly storage: {
     readonly state: 'starting' | 'ok' | 'degraded';
     readonly error: string | null;

@@ -4,7 +4,7 @@ import type { Tile } from '../fleet.ts';
 import type { PageState } from '../page-state.ts';
 import type { Route } from '../route.ts';
 import type { Headline, LinkText } from '../text.ts';
-import type { WindowName } from '../windows.ts';
+import type { Range } from '../windows.ts';
 
 /** Everything that a view may show. Times are milliseconds since the epoch. */
 export interface ViewProps {
@@ -25,7 +25,7 @@ export interface ViewProps {
   /** Age of the last /status response. */
   readonly statusAgeSeconds: number;
   readonly clockDifferenceMs: number | null;
-  readonly selectWindow: (window: WindowName) => void;
+  readonly selectRange: (range: Range) => void;
 }
 
 /** A view: a folder here with a file `view.tsx` whose default export is this. The build finds it; nothing else lists the views. */

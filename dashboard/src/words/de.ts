@@ -202,6 +202,11 @@ export const de: Words = {
 
   wall: {
     title: 'Alle Knoten',
+    fullScreen: 'Vollbild',
+    leaveFullScreen: 'Vollbild beenden',
+    dim: 'Abdunkeln',
+    mayGoDark:
+      'Der Bildschirm schaltet sich vielleicht ab: Browser halten ihn nur bei Seiten über HTTPS an. Ändern Sie stattdessen die Energieeinstellungen dieses Rechners.',
   },
 
   node: {
@@ -212,15 +217,37 @@ export const de: Words = {
     noHistory: 'der Verlauf fehlt gerade',
     steadyAt: (value, unit) => `gleichbleibend ${value} ${unit}`,
     range: (min, max, unit) => `${min} bis ${max} ${unit}`,
-    threshold: (value) => `Grenze ${value}`,
+    thresholds: {
+      WARNING: (value) => `Warnung ab ${value}`,
+      CRITICAL: (value) => `kritisch ab ${value}`,
+    },
     chart: (metric, period, range) => `${metric}, ${period}: ${range}`,
     states: { warning: 'Warnung', critical: 'Kritisch', unavailable: 'Kein Wert' },
     shownTime: 'Zeitraum der Diagramme',
+    between: (from, to) => `${from} bis ${to}`,
+    move: 'Verschieben und vergrößern',
+    earlier: 'Früher',
+    later: 'Später',
+    zoomIn: 'Vergrößern',
+    zoomOut: 'Verkleinern',
+    byDate: 'Nach Datum',
+    from: 'Von',
+    to: 'Bis',
+    events: 'In dieser Zeit',
+    stillOpen: 'noch offen',
+    restart: 'Der Dienst ist gestartet',
+    suspend: (by) => `Der Rechner schlief ${by}`,
+    clockForward: (by) => `Die Uhr wurde um ${by} vorgestellt`,
+    clockBack: (by) => `Die Uhr wurde um ${by} zurückgestellt`,
+    sensor: (name, reason) => `Sensor ${name}: ${reason}`,
+    throttled: (count) =>
+      `Der Prozessor ist seit dem Start ${count}-mal langsamer geworden, weil er zu heiß war. Verbessern Sie die Kühlung.`,
     averages: (step) => `Mittelwerte je ${step}`,
     windows: {
       '5min': { short: '5 min', long: 'letzte 5 Minuten' },
       '1h': { short: '1 h', long: 'letzte Stunde' },
       '24h': { short: '24 h', long: 'letzte 24 Stunden' },
+      '7d': { short: '7 T', long: 'letzte 7 Tage' },
     },
   },
 

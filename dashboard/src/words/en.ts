@@ -208,6 +208,11 @@ export const en = {
 
   wall: {
     title: 'All nodes',
+    fullScreen: 'Full screen',
+    leaveFullScreen: 'Leave full screen',
+    dim: 'Dim',
+    mayGoDark:
+      'The screen may turn itself off: browsers keep it on only for pages loaded over HTTPS. Change the power settings of this computer instead.',
   },
 
   node: {
@@ -218,15 +223,37 @@ export const en = {
     noHistory: 'no history right now',
     steadyAt: (value: string, unit: string): string => `steady at ${value} ${unit}`,
     range: (min: string, max: string, unit: string): string => `${min} to ${max} ${unit}`,
-    threshold: (value: string): string => `threshold ${value}`,
+    thresholds: {
+      WARNING: (value: string): string => `warning from ${value}`,
+      CRITICAL: (value: string): string => `critical from ${value}`,
+    },
     chart: (metric: string, period: string, range: string): string => `${metric}, ${period}: ${range}`,
     states: { warning: 'Warning', critical: 'Critical', unavailable: 'No reading' },
     shownTime: 'Time shown in the charts',
+    between: (from: string, to: string): string => `${from} to ${to}`,
+    move: 'Move and zoom',
+    earlier: 'Earlier',
+    later: 'Later',
+    zoomIn: 'Zoom in',
+    zoomOut: 'Zoom out',
+    byDate: 'By date',
+    from: 'From',
+    to: 'To',
+    events: 'In this time',
+    stillOpen: 'still open',
+    restart: 'The service started',
+    suspend: (by: string): string => `The machine slept for ${by}`,
+    clockForward: (by: string): string => `The clock was put forward by ${by}`,
+    clockBack: (by: string): string => `The clock was put back by ${by}`,
+    sensor: (name: string, reason: string): string => `Sensor ${name}: ${reason}`,
+    throttled: (count: number): string =>
+      `The processor has slowed down ${plural(count, 'time', 'times')} since the start because it was too hot. Improve its cooling.`,
     averages: (step: string): string => `averages of ${step}`,
     windows: {
       '5min': { short: '5 min', long: 'last 5 minutes' },
       '1h': { short: '1 h', long: 'last hour' },
       '24h': { short: '24 h', long: 'last 24 hours' },
+      '7d': { short: '7 d', long: 'last 7 days' },
     },
   },
 

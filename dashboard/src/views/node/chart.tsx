@@ -4,24 +4,40 @@ import uPlot from 'uplot';
 import { isolated, temperatureRange } from '../../chart-math.ts';
 import { clock, limit } from '../../format.ts';
 import { words } from '../../words/words.ts';
+import type { Threshold } from './thresholds.ts';
+import type { Moment, Span } from './timeline.ts';
+
+/** uPlot takes no readonly arrays; it does not change them. */
+export type Column = (number | null)[];
 
 interface ChartProps {
   /** Text alternative for screen readers. */
   readonly label: string;
-  readonly seconds: readonly number[];
-  readonly values: readonly (number | null)[];
+  readonly seconds: number[];
+  readonly values: Column;
+  /** Lowest and highest values of the same times. */
+  readonly lows: Column;
+  readonly highs: Column;
   /** Right end of the time axis, and the length of the axis. */
   readonly toSeconds: number;
   readonly windowSeconds: number;
-  readonly thresholds: readonly number[];
+  readonly thresholds: readonly Threshold[];
+  /** Alerts about this metric, and what happened to the machine. */
+  readonly spans: readonly Span[];
+  readonly moments: readonly Moment[];
   readonly isPercent: boolean;
-  /** Called with the index of the point under the pointer; null: the pointer is outside. */
+  /** Called with the index of the point under the pointer in any of the charts; null: the pointer is outside. */
   readonly onHover: (index: number | null) => void;
+  /** Called with the part of the time axis that was selected, in seconds. */
+  readonly onSelect: (fromSeconds: number, toSeconds: number) => void;
 }
+
+/** All charts of the page share one cursor. */
+const CURSOR = 'node';
 
 /** A metric over time. */
 export function Chart(props: ChartProps): VNode {
-  const { label, seconds, thresholds, toSeconds, values, windowSeconds } = props;
+  const { highs, label, lows, moments, seconds, spans, thresholds, toSeconds, values, windowSeconds } = props;
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
   const latest = useRef(props);
@@ -29,7 +45,7 @@ export function Chart(props: ChartProps): VNode {
 
   useEffect(() => {
     const element = box.current as HTMLDivElement;
-    const chart = new uPlot(options(element, latest), [[], []], element);
+    const chart = new uPlot(options(element, latest), [[], [], [], []], element);
     plot.current = chart;
     const resize = new ResizeObserver(() => chart.setSize(sizeOf(element)));
     resize.observe(element);
@@ -46,10 +62,16 @@ export function Chart(props: ChartProps): VNode {
     };
   }, []);
 
-  // The chart is redrawn once a second and when its points change, not on every render of the page.
-  const key = `${seconds.length} ${seconds[0]} ${seconds.at(-1)} ${toSeconds} ${windowSeconds} ${thresholds.join()}`;
+  // The chart is redrawn when it has moved by a point or its content has changed, not on every render of the page.
+  const shown = [seconds.length, seconds[0], seconds.at(-1), values.at(-1), highs[0], toSeconds, windowSeconds];
+  const marks = [
+    ...thresholds.map(({ value }) => value),
+    ...spans.map(({ id, toMs }) => `${id} ${toMs}`),
+    ...moments.map(({ atMs }) => atMs),
+  ];
+  const key = [...shown, ...marks].join(' ');
   useEffect(() => {
-    plot.current?.setData([seconds as number[], values as (number | null)[]]);
+    plot.current?.setData([seconds, values, lows, highs]);
   }, [key]);
 
   return <div ref={box} class="plot" role="img" aria-label={label} />;
@@ -59,14 +81,22 @@ function sizeOf(element: HTMLElement): { width: number; height: number } {
   return { width: Math.max(80, element.clientWidth), height: Math.max(40, element.clientHeight) };
 }
 
-/** Seconds between the lines of the grid, for each window. */
-const TIME_STEPS = [60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 21_600, 43_200, 86_400];
+/** Seconds between the lines of the grid. */
+const TIME_STEPS = [
+  5, 10, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 21_600, 43_200, 86_400, 172_800, 604_800, 1_209_600, 2_592_000,
+];
 
 /** Labels at the ends are omitted: they would be cut off or overlap the other axis. */
-function timeLabels(plot: uPlot, splits: number[]): string[] {
+function timeLabels(plot: uPlot, splits: number[], _axis: number, _space: number, step: number): string[] {
   const { max = 0, min = 0 } = plot.scales['x'] ?? {};
-  const margin = (max - min) * (18 / Math.max(36, plot.width));
-  return splits.map((at) => (at < min + margin || at > max - margin ? '' : clock(new Date(at * 1000))));
+  const margin = (max - min) * (22 / Math.max(36, plot.width));
+  const day = new Intl.DateTimeFormat(words.tag, { weekday: 'short', day: 'numeric' });
+  const label = (at: number): string => {
+    const date = new Date(at * 1000);
+    if (step >= 86_400 || (max - min > 86_400 && date.getHours() === 0 && date.getMinutes() === 0)) return day.format(date);
+    return step < 60 ? `${clock(date)}:${String(date.getSeconds()).padStart(2, '0')}` : clock(date);
+  };
+  return splits.map((at) => (at < min + margin || at > max - margin ? '' : label(at)));
 }
 
 function options(element: HTMLElement, latest: { current: ChartProps }): uPlot.Options {
@@ -74,47 +104,112 @@ function options(element: HTMLElement, latest: { current: ChartProps }): uPlot.O
   const font = (): string => `${getComputedStyle(element).fontSize} ${getComputedStyle(element).fontFamily}`;
   const axis = { stroke: color('--muted'), font: font(), ticks: { show: false }, gap: 4 };
   const grid = { stroke: color('--line'), width: 1 };
+  const hidden = { stroke: 'transparent', points: { show: false } };
   return {
     ...sizeOf(element),
     legend: { show: false },
-    cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 } },
+    cursor: { y: false, drag: { x: true, y: false, setScale: false, dist: 6 }, points: { size: 7 }, sync: { key: CURSOR } },
     padding: [6, 10, 0, 0],
     scales: {
       x: { time: true, range: () => [latest.current.toSeconds - latest.current.windowSeconds, latest.current.toSeconds] },
-      y: { range: (_plot, min, max) => (latest.current.isPercent ? [0, 100] : temperatureRange(min, max, latest.current.thresholds)) },
+      y: {
+        range: (_plot, min, max) =>
+          latest.current.isPercent
+            ? [0, 100]
+            : temperatureRange(
+                min,
+                max,
+                latest.current.thresholds.map(({ value }) => value),
+              ),
+      },
     },
     axes: [
-      { ...axis, grid, size: 24, space: 56, incrs: TIME_STEPS, values: timeLabels },
+      { ...axis, grid, size: 24, space: 64, incrs: TIME_STEPS, values: timeLabels },
       { ...axis, grid, size: 38, space: 26, incrs: [10, 20, 25, 50, 100], values: (_plot, splits) => splits.map(String) },
     ],
     series: [
       {},
       {
         stroke: color('--chart'),
-        fill: color('--chart-fill'),
-        width: 2,
+        width: 1.75,
         points: { size: 4, fill: color('--chart'), filter: (_plot, _series, show) => (show ? null : isolated(latest.current.values)) },
       },
+      hidden,
+      hidden,
     ],
+    bands: [{ series: [3, 2], fill: color('--chart-fill') }],
     hooks: {
       setCursor: [(plot) => latest.current.onHover((plot.cursor.left ?? -1) < 0 ? null : (plot.cursor.idx ?? null))],
-      draw: [(plot) => drawThresholds(plot, latest.current.thresholds, font(), color('--threshold')(), color('--card')())],
+      setSelect: [
+        (plot) => {
+          const { left, width } = plot.select;
+          if (width < 6) return;
+          latest.current.onSelect(plot.posToVal(left, 'x'), plot.posToVal(left + width, 'x'));
+          plot.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
+        },
+      ],
+      drawClear: [(plot) => drawSpans(plot, latest.current.spans, color)],
+      draw: [
+        (plot) => {
+          drawMoments(plot, latest.current.moments, color('--muted')());
+          drawThresholds(plot, latest.current.thresholds, font(), color, color('--card')());
+        },
+      ],
     },
   };
 }
 
-/** Draws the thresholds of open alerts as dashed lines. */
-function drawThresholds(plot: uPlot, thresholds: readonly number[], font: string, stroke: string, halo: string): void {
+type Color = (name: string) => () => string;
+
+/** The time of alerts as a tinted background, with a bar at the top in the colour of the severity. */
+function drawSpans(plot: uPlot, spans: readonly Span[], color: Color): void {
+  const { ctx, bbox } = plot;
+  const { max = 0, min = 0 } = plot.scales['x'] ?? {};
+  ctx.save();
+  for (const { fromMs, severity, toMs } of spans) {
+    const left = plot.valToPos(Math.max(min, fromMs / 1000), 'x', true);
+    const right = plot.valToPos(Math.min(max, (toMs ?? Number.POSITIVE_INFINITY) / 1000), 'x', true);
+    const width = Math.max(2 * uPlot.pxRatio, right - left);
+    ctx.fillStyle = color(`--${severity.toLowerCase()}`)();
+    ctx.globalAlpha = 0.16;
+    ctx.fillRect(left, bbox.top, width, bbox.height);
+    ctx.globalAlpha = 1;
+    ctx.fillRect(left, bbox.top, width, 4 * uPlot.pxRatio);
+  }
+  ctx.restore();
+}
+
+/** Restarts as dotted, changes of the clock as dashed vertical lines. */
+function drawMoments(plot: uPlot, moments: readonly Moment[], stroke: string): void {
   const { ctx, bbox } = plot;
   const ratio = uPlot.pxRatio;
   ctx.save();
-  ctx.lineWidth = 2 * ratio;
   ctx.strokeStyle = stroke;
-  ctx.fillStyle = stroke;
+  ctx.lineWidth = 1.5 * ratio;
+  for (const { atMs, kind } of moments) {
+    const x = Math.round(plot.valToPos(atMs / 1000, 'x', true));
+    ctx.setLineDash(kind === 'restart' ? [2 * ratio, 3 * ratio] : [7 * ratio, 4 * ratio]);
+    ctx.beginPath();
+    ctx.moveTo(x, bbox.top);
+    ctx.lineTo(x, bbox.top + bbox.height);
+    ctx.stroke();
+  }
+  ctx.restore();
+}
+
+/** Thresholds as dashed lines with their value. */
+function drawThresholds(plot: uPlot, thresholds: readonly Threshold[], font: string, color: Color, halo: string): void {
+  const { ctx, bbox } = plot;
+  const ratio = uPlot.pxRatio;
+  ctx.save();
+  ctx.lineWidth = 1.5 * ratio;
   ctx.font = font.replace(/^[\d.]+/, (size) => String(Number(size) * ratio));
-  for (const threshold of thresholds) {
-    const y = Math.round(plot.valToPos(threshold, 'y', true));
+  for (const { severity, value } of thresholds) {
+    const y = Math.round(plot.valToPos(value, 'y', true));
     if (y < bbox.top || y > bbox.top + bbox.height) continue;
+    const stroke = color(severity === 'CRITICAL' ? '--critical-text' : '--warning-text')();
+    ctx.strokeStyle = stroke;
+    ctx.fillStyle = stroke;
     ctx.setLineDash([6 * ratio, 5 * ratio]);
     ctx.beginPath();
     ctx.moveTo(bbox.left, y);
@@ -126,11 +221,11 @@ function drawThresholds(plot: uPlot, thresholds: readonly number[], font: string
     ctx.textAlign = 'left';
     const isLow = y > bbox.top + bbox.height - 20 * ratio;
     ctx.textBaseline = isLow ? 'bottom' : 'top';
-    const textY = y + (isLow ? -4 : 4) * ratio;
+    const textY = y + (isLow ? -3 : 3) * ratio;
     ctx.strokeStyle = halo;
     ctx.lineWidth = 4 * ratio;
     ctx.lineJoin = 'round';
-    const text = words.node.threshold(limit(threshold, ''));
+    const text = words.node.thresholds[severity](limit(value, ''));
     ctx.strokeText(text, bbox.left + 6 * ratio, textY);
     ctx.fillText(text, bbox.left + 6 * ratio, textY);
     ctx.restore();

@@ -2,47 +2,60 @@ import type { VNode } from 'preact';
 import { useState } from 'preact/hooks';
 import { openAlertsAbout } from '../../alert-book.ts';
 import { extremes } from '../../chart-math.ts';
-import { decimal, duration, timeOfDay } from '../../format.ts';
+import { dateTime, decimal, duration, timeOfDay } from '../../format.ts';
 import { STATUS_ICONS } from '../../icons.tsx';
 import type { PageState } from '../../page-state.ts';
 import type { Columns } from '../../series.ts';
-import { type MetricState, metricState, thresholdsOf } from '../../text.ts';
+import { type MetricState, metricState } from '../../text.ts';
 import { METRICS, type Metric, type Reading } from '../../types.ts';
-import { gapMs, planWindow, WINDOWS, type WindowName, type WindowPlan } from '../../windows.ts';
+import { edgesOf, gapMs, planRange, type Range, type RangePlan } from '../../windows.ts';
 import { words } from '../../words/words.ts';
-import { Chart } from './chart.tsx';
+import { Chart, type Column } from './chart.tsx';
+import { Events } from './events.tsx';
+import { selected } from './range.ts';
+import { RangeBar } from './range-bar.tsx';
+import { thresholdsOf } from './thresholds.ts';
+import { type Moment, momentsIn, type Span, spansIn } from './timeline.ts';
 
 interface MetricsProps {
   readonly state: PageState;
   /** Whether the data is the last known, not current. */
   readonly isOutdated: boolean;
+  /** Wall clock of the shown node. */
   readonly nowMs: number;
-  readonly onWindow: (window: WindowName) => void;
+  readonly onRange: (range: Range) => void;
 }
 
-/** Current values and charts of the four metrics. */
-export function Metrics({ state, isOutdated, nowMs, onWindow }: MetricsProps): VNode {
-  const columns = state.series.columns(gapMs(state.series.bucketMs, state.hertz));
+/** Current values and charts of the four metrics, and what happened in the shown time. */
+export function Metrics({ state, isOutdated, nowMs, onRange }: MetricsProps): VNode {
+  const { changes, hertz, local, node, range, series, status } = state;
+  const [hovered, setHovered] = useState<number | null>(null);
+  const columns = series.columns(gapMs(series.bucketMs, hertz));
+  const { fromMs, toMs } = edgesOf(range, nowMs);
+  const spans = spansIn(changes, node, fromMs, toMs);
+  const moments = node === local ? momentsIn(status, fromMs, toMs) : [];
+  const shared = { state, columns, isOutdated, nowMs, onRange, hovered, setHovered, spans, moments };
   return (
     <section class="metrics" aria-labelledby="metrics-title">
       <div class="bar">
         <div class="name">
           <h2 id="metrics-title">{words.node.measurements}</h2>
-          <p class="muted">{averagesText(planWindow(state.window, state.hertz))}</p>
+          <p class="muted">{averagesText(planRange(range, hertz))}</p>
         </div>
-        <WindowSwitch window={state.window} onWindow={onWindow} />
+        <RangeBar range={range} nowMs={nowMs} onRange={onRange} />
       </div>
       <div class="cards">
         {METRICS.map((metric) => (
-          <Card key={metric} metric={metric} state={state} columns={columns} isOutdated={isOutdated} nowMs={nowMs} />
+          <Card key={metric} metric={metric} {...shared} />
         ))}
       </div>
+      <Events spans={spans} moments={moments} nowMs={nowMs} />
     </section>
   );
 }
 
 /** What each point is; empty: a sample. */
-function averagesText({ bucketMs, step }: WindowPlan): string {
+function averagesText({ bucketMs, step }: RangePlan): string {
   return step === null ? '' : words.node.averages(duration(bucketMs / 1000));
 }
 
@@ -52,33 +65,50 @@ interface CardProps {
   readonly columns: Columns;
   readonly isOutdated: boolean;
   readonly nowMs: number;
+  readonly onRange: (range: Range) => void;
+  /** The point under the pointer, in all cards; null: none. */
+  readonly hovered: number | null;
+  readonly setHovered: (index: number | null) => void;
+  /** Of all metrics. */
+  readonly spans: readonly Span[];
+  readonly moments: readonly Moment[];
 }
 
-function Card({ metric, state, columns, isOutdated, nowMs }: CardProps): VNode {
-  const { book, health, history, local, node, series, status, window } = state;
-  const { name, unit } = words.metrics[metric];
-  const [hovered, setHovered] = useState<number | null>(null);
+function Card({ metric, state, columns, hovered, isOutdated, moments, nowMs, onRange, setHovered, spans }: CardProps): VNode {
+  const { book, health, history, local, node, range, series, status } = state;
+  const { meaning, name, unit } = words.metrics[metric];
+  const m = METRICS.indexOf(metric);
   const { seconds } = columns;
-  const values = columns.metrics[METRICS.indexOf(metric)] ?? [];
+  const values: Column = columns.metrics[m] ?? [];
+  const lows: Column = columns.lows[m] ?? [];
+  const highs: Column = columns.highs[m] ?? [];
   const windowSeconds = series.windowMs / 1000;
-  // Rounded to whole seconds so that the charts advance once a second.
-  const toSeconds = Math.ceil(nowMs / 1000);
-  const span = extremes(seconds, values, toSeconds - windowSeconds);
-  const range = span ? formatRange(decimal(span.min), decimal(span.max), unit) : words.node.noData;
+  // Charts up to now advance by whole points, and at most once a second.
+  const bucketSeconds = series.bucketMs / 1000;
+  const toSeconds = range.kind === 'fixed' ? range.toMs / 1000 : Math.ceil(nowMs / 1000 / bucketSeconds) * bucketSeconds;
+  const low = extremes(seconds, lows, toSeconds - windowSeconds);
+  const high = extremes(seconds, highs, toSeconds - windowSeconds);
+  const span = low && high && { min: low.min, max: high.max };
+  const rangeText = span ? formatRange(decimal(span.min), decimal(span.max), unit) : words.node.noData;
   const at = hovered === null ? undefined : seconds[hovered];
   const value = hovered === null ? null : (values[hovered] ?? null);
   const reading = health?.[metric] ?? null;
-  const thresholds = thresholdsOf(book, node, metric);
+  const thresholds = thresholdsOf(state, metric);
   const level = health === null ? 'normal' : metricState(reading, openAlertsAbout(book, node, metric));
   const collectors = node === local ? status?.collectors : undefined;
   const problem = collectors?.find((collector) => collector.metric === metric)?.problem;
-  const period = words.node.windows[window].long;
-  const past = history === 'failed' ? words.node.noHistory : range;
+  const period =
+    range.kind === 'live'
+      ? words.node.windows[range.window].long
+      : words.node.between(dateTime(range.fromMs, nowMs), dateTime(range.toMs, nowMs));
+  const past = history === 'failed' ? words.node.noHistory : history === 'loading' ? words.shell.loading : rangeText;
   const note = reading === null && health !== null ? (problem ?? past) : past;
   return (
     <article class={`card metric ${level}`} aria-labelledby={`${metric}-title`}>
       <div class="head">
-        <h3 id={`${metric}-title`}>{name}</h3>
+        <h3 id={`${metric}-title`} title={meaning}>
+          {name}
+        </h3>
         <Chip state={level} isOutdated={isOutdated && health !== null} />
       </div>
       <Value reading={reading} unit={unit} isKnown={health !== null} />
@@ -95,16 +125,35 @@ function Card({ metric, state, columns, isOutdated, nowMs }: CardProps): VNode {
         )}
       </div>
       <Chart
-        label={words.node.chart(name, period, range)}
+        label={words.node.chart(name, period, rangeText)}
         seconds={seconds}
         values={values}
+        lows={lows}
+        highs={highs}
         toSeconds={toSeconds}
         windowSeconds={windowSeconds}
         thresholds={thresholds}
+        spans={spans.filter((one) => one.metric === metric || (metric === 'disk_percent' && one.metric.startsWith('disk:')))}
+        moments={moments}
         isPercent={metric !== 'temperature'}
         onHover={setHovered}
+        onSelect={(from, to) => onRange(selected(from * 1000, to * 1000, nowMs))}
       />
+      {metric === 'temperature' && node === local && <SensorNote state={state} />}
     </article>
+  );
+}
+
+/** Which sensor is read, and whether the processor was too hot. */
+function SensorNote({ state: { status } }: { state: PageState }): VNode | null {
+  const sensor = status?.temperature_sensor;
+  const throttled = status?.power.throttle_events ?? 0;
+  if (!sensor?.sensor && throttled === 0) return null;
+  return (
+    <p class="footnote">
+      {sensor?.sensor && words.node.sensor(sensor.sensor, sensor.reason)}
+      {throttled > 0 && ` ${words.node.throttled(throttled)}`}
+    </p>
   );
 }
 
@@ -153,19 +202,5 @@ function Bar({ reading, state }: { reading: number; state: MetricState }): VNode
     <div class={`meter ${state}`} aria-hidden="true">
       <div style={{ width: `${Math.min(100, Math.max(0, reading))}%` }} />
     </div>
-  );
-}
-
-function WindowSwitch({ window, onWindow }: { window: WindowName; onWindow: (window: WindowName) => void }): VNode {
-  return (
-    <fieldset class="switch">
-      <legend class="hidden">{words.node.shownTime}</legend>
-      {WINDOWS.map((name) => (
-        <label key={name}>
-          <input type="radio" name="window" checked={name === window} onChange={() => onWindow(name)} />
-          <span>{words.node.windows[name].short}</span>
-        </label>
-      ))}
-    </fieldset>
   );
 }

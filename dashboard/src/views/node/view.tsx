@@ -1,3 +1,4 @@
+import './style.css';
 import { Fragment, type VNode } from 'preact';
 import { openOnOtherNodes, statusWithAlerts } from '../../alert-book.ts';
 import { ageText, worstOther } from '../../fleet.ts';
@@ -13,7 +14,7 @@ import { OtherNodesHint } from './other-nodes.tsx';
 
 /** One node: its status, its alerts and its measurements over time. */
 function NodeView(props: ViewProps): VNode {
-  const { clockDifferenceMs, host, link, nowMs, route, selectWindow, shownNowMs, state, tiles } = props;
+  const { clockDifferenceMs, host, link, nowMs, route, selectRange, shownNowMs, state, tiles } = props;
   const { book, local, node, status } = state;
   const isLocal = route.item === null || route.item === local;
   const tile = tiles.find((other) => other.node === node) ?? null;
@@ -58,7 +59,7 @@ function NodeView(props: ViewProps): VNode {
           <AlertList state={state} isOutdated={isGone} nowMs={nowMs} />
           <ResolvedList entries={book.resolved} node={node} nowMs={nowMs} />
         </div>
-        <Metrics state={state} isOutdated={isGone || staleTile !== null} nowMs={shownNowMs} onWindow={selectWindow} />
+        <Metrics state={state} isOutdated={isGone || staleTile !== null} nowMs={shownNowMs} onRange={selectRange} />
       </main>
     </Fragment>
   );

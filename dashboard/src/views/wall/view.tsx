@@ -1,5 +1,6 @@
 import './style.css';
-import type { VNode } from 'preact';
+import type { RefObject, VNode } from 'preact';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { ageText, fleetText, type Tile } from '../../fleet.ts';
 import { formatted } from '../../format.ts';
 import { Grid, STATUS_ICONS } from '../../icons.tsx';
@@ -7,15 +8,38 @@ import { hrefOf } from '../../route.ts';
 import { METRICS } from '../../types.ts';
 import { words } from '../../words/words.ts';
 import type { View, ViewProps } from '../view.ts';
+import { useFullScreen } from './full-screen.ts';
+import { layoutOf, worstFirst } from './layout.ts';
 
-/** All nodes as tiles, the worst first. */
-function Wall({ link, nowMs, tiles }: ViewProps): VNode {
+/** All nodes as tiles, the worst first, to be read from across the room. */
+function Wall({ link, nowMs, state, tiles }: ViewProps): VNode {
+  const wall = useRef<HTMLElement>(null);
+  const list = useRef<HTMLUListElement>(null);
+  const { isDimmed, isFull, problem, toggleDim, toggleFull } = useFullScreen(wall);
+  const size = useSize(list);
   const isGone = link.state === 'gone';
+  const shown = worstFirst(isGone ? tiles.map((tile) => ({ ...tile, status: 'UNKNOWN' as const })) : tiles);
+  const { columns, isFitted } = layoutOf(shown.length, size.width, size.height);
+  const text = words.wall;
   return (
-    <main class="wall">
-      <h2>{fleetText(isGone ? tiles.map((tile) => ({ ...tile, status: 'UNKNOWN' as const })) : tiles)}</h2>
-      <ul>
-        {tiles.map((tile) => (
+    <main ref={wall} class={`wall${isFull ? ' full' : ''}${isDimmed ? ' dimmed' : ''}`}>
+      <div class="bar">
+        <h2 aria-live="polite">{isGone ? link.first : state.status === null ? words.shell.loading : fleetText(shown)}</h2>
+        <div class="tools">
+          {isFull && <p class="muted">{link.second}</p>}
+          {isFull && (
+            <button type="button" aria-pressed={isDimmed} onClick={toggleDim}>
+              {text.dim}
+            </button>
+          )}
+          <button type="button" aria-pressed={isFull} onClick={toggleFull}>
+            {isFull ? text.leaveFullScreen : text.fullScreen}
+          </button>
+        </div>
+      </div>
+      {isFull && problem && <p class="notice">{problem}</p>}
+      <ul ref={list} class={isFitted ? 'fitted' : 'scrolled'} style={{ '--columns': columns }}>
+        {shown.map((tile) => (
           <li key={tile.node}>
             <NodeTile tile={tile} isOutdated={isGone} nowMs={nowMs} />
           </li>
@@ -26,17 +50,17 @@ function Wall({ link, nowMs, tiles }: ViewProps): VNode {
 }
 
 function NodeTile({ tile, isOutdated, nowMs }: { tile: Tile; isOutdated: boolean; nowMs: number }): VNode {
-  const { isStale, node, readings } = tile;
+  const { isStale, leftMs, node, readings } = tile;
   const status = isOutdated ? 'UNKNOWN' : tile.status;
   const Icon = STATUS_ICONS[status];
+  const { meaning, word } = words.status[status];
+  const kind = leftMs !== null && !isOutdated ? 'left' : status.toLowerCase();
   return (
-    <a class={isStale || isOutdated ? 'tile stale' : 'tile'} href={hrefOf({ view: 'nodes', item: node })}>
-      <span class="name" title={node}>
-        {node}
-      </span>
-      <span class={`state ${status.toLowerCase()}`}>
+    <a class={`tile ${kind}${isStale || isOutdated ? ' stale' : ''}`} href={hrefOf({ view: 'nodes', item: node })} title={meaning}>
+      <span class="name">{node}</span>
+      <span class="word">
         <Icon />
-        {words.status[status].word}
+        {leftMs !== null && !isOutdated ? words.nodes.left : word}
       </span>
       <span class="readings">
         {METRICS.map((metric) => (
@@ -52,6 +76,18 @@ function NodeTile({ tile, isOutdated, nowMs }: { tile: Tile; isOutdated: boolean
 
 function readingText(reading: number | null, unit: string): string {
   return reading === null ? '–' : `${formatted(reading, 0, 0)} ${unit}`;
+}
+
+/** The size of an element in CSS pixels, as of its last change. */
+function useSize(element: RefObject<HTMLElement | null>): { width: number; height: number } {
+  const [size, setSize] = useState({ width: innerWidth, height: innerHeight });
+  useLayoutEffect(() => {
+    const measured = element.current as HTMLElement;
+    const observer = new ResizeObserver(() => setSize({ width: measured.clientWidth, height: measured.clientHeight }));
+    observer.observe(measured);
+    return () => observer.disconnect();
+  }, []);
+  return size;
 }
 
 const view: View = { name: 'wall', order: 1, Icon: Grid, label: () => words.wall.title, Component: Wall };

@@ -1,0 +1,51 @@
+import type { VNode } from 'preact';
+import { duration, timeOfDay } from '../../format.ts';
+import { SEVERITY_ICONS } from '../../icons.tsx';
+import { hrefOf } from '../../route.ts';
+import { metricName } from '../../text.ts';
+import { Time } from '../../time.tsx';
+import { words } from '../../words/words.ts';
+import type { Moment, Span } from './timeline.ts';
+
+/** What happened in the shown time, as a list: the charts show the same. */
+export function Events({ moments, nowMs, spans }: { moments: readonly Moment[]; nowMs: number; spans: readonly Span[] }): VNode | null {
+  const text = words.node;
+  if (moments.length === 0 && spans.length === 0) return null;
+  return (
+    <section class="card events" aria-labelledby="events-title">
+      <h3 id="events-title">{text.events}</h3>
+      <ul>
+        {spans.toReversed().map((span) => {
+          const Icon = SEVERITY_ICONS[span.severity];
+          return (
+            <li key={span.id}>
+              <a class={`state ${span.severity.toLowerCase()}`} href={hrefOf({ view: 'alerts', item: span.id })}>
+                <Icon />
+                {metricName(span.metric)}
+              </a>
+              <span>
+                {Number.isFinite(span.fromMs) && <Time ms={span.fromMs} nowMs={nowMs} />}
+                {' – '}
+                {span.toMs === null ? text.stillOpen : timeOfDay(span.toMs, nowMs)}
+              </span>
+            </li>
+          );
+        })}
+        {moments.toReversed().map((moment) => (
+          <li key={`${moment.kind} ${moment.atMs}`}>
+            <span>{momentText(moment)}</span>
+            <Time ms={moment.atMs} nowMs={nowMs} />
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function momentText({ kind, seconds }: Moment): string {
+  const text = words.node;
+  if (kind === 'restart') return text.restart;
+  const by = duration(Math.abs(seconds));
+  if (kind === 'suspend') return text.suspend(by);
+  return seconds >= 0 ? text.clockForward(by) : text.clockBack(by);
+}

@@ -1,0 +1,25 @@
+import { openAlertsAbout } from '../../alert-book.ts';
+import type { PageState } from '../../page-state.ts';
+import type { Metric } from '../../types.ts';
+
+export interface Threshold {
+  readonly severity: 'WARNING' | 'CRITICAL';
+  readonly value: number;
+}
+
+/**
+ * The thresholds to draw: the configured ones of the local node; of another node, whose configuration is not known here, those of its
+ * open alerts. An ERROR's threshold is a time, not a value of the metric.
+ */
+export function thresholdsOf({ book, local, node, status }: PageState, metric: Metric): Threshold[] {
+  const own = node === local ? status?.thresholds?.[metric] : undefined;
+  const configured = [
+    { severity: 'WARNING', value: own?.warning ?? null },
+    { severity: 'CRITICAL', value: own?.critical ?? null },
+  ] as const;
+  const open = openAlertsAbout(book, node, metric).flatMap(({ severity, threshold }) =>
+    severity === 'ERROR' ? [] : [{ severity, value: threshold }],
+  );
+  const all = [...configured.flatMap(({ severity, value }) => (value === null ? [] : [{ severity, value }])), ...open];
+  return all.filter(({ value }, i) => all.findIndex((other) => other.value === value) === i);
+}

@@ -1,0 +1,55 @@
+import { nodeOfAlert } from '../../alert-book.ts';
+import type { Alert, Severity, StatusDocument } from '../../types.ts';
+
+/** An alert, from its first to its last change, as far as it lies in the range. */
+export interface Span {
+  readonly kind: 'alert';
+  readonly id: string;
+  readonly metric: string;
+  /** The highest severity that it reached. */
+  readonly severity: Severity;
+  readonly fromMs: number;
+  /** Null: still open. */
+  readonly toMs: number | null;
+}
+
+/** Something that happened at an instant. */
+export interface Moment {
+  readonly kind: 'restart' | 'step' | 'suspend';
+  readonly atMs: number;
+  /** Seconds by which the clock was set, or of the suspend. */
+  readonly seconds: number;
+}
+
+const WORST_FIRST: readonly Severity[] = ['CRITICAL', 'ERROR', 'WARNING'];
+
+/** The alerts of a node in a time range, oldest first, from their changes. */
+export function spansIn(changes: readonly Alert[], node: string | null, fromMs: number, toMs: number): Span[] {
+  const spans = new Map<string, Span>();
+  for (const alert of changes) {
+    if (nodeOfAlert(alert.alert_id) !== node) continue;
+    const known = spans.get(alert.alert_id);
+    const atMs = Date.parse(alert.timestamp);
+    const severity = WORST_FIRST.find((one) => one === alert.severity || one === known?.severity) ?? alert.severity;
+    spans.set(alert.alert_id, {
+      kind: 'alert',
+      id: alert.alert_id,
+      metric: alert.metric,
+      severity,
+      // Raised before the changes that were requested.
+      fromMs: known?.fromMs ?? (alert.resolved ? Number.NEGATIVE_INFINITY : atMs),
+      toMs: alert.resolved ? atMs : null,
+    });
+  }
+  return [...spans.values()].filter((span) => span.fromMs <= toMs && (span.toMs ?? toMs) >= fromMs).sort((a, b) => a.fromMs - b.fromMs);
+}
+
+/** The last start of the service and the changes of the machine's clock in a time range; only of the local node. */
+export function momentsIn(status: StatusDocument | null, fromMs: number, toMs: number): Moment[] {
+  if (!status) return [];
+  const moments: Moment[] = [
+    { kind: 'restart', atMs: Date.parse(status.started), seconds: 0 },
+    ...status.clock_events.map(({ kind, timestamp, delta_seconds }) => ({ kind, atMs: Date.parse(timestamp), seconds: delta_seconds })),
+  ];
+  return moments.filter(({ atMs }) => atMs >= fromMs && atMs <= toMs).sort((a, b) => a.atMs - b.atMs);
+}

@@ -1,0 +1,36 @@
+import type { Tile } from '../../fleet.ts';
+import type { Status } from '../../types.ts';
+
+/** Up to this many nodes share the screen, without scrolling. */
+export const MAX_FITTED = 40;
+/** Width by height at which a tile's text is largest. */
+const ASPECT = 1.9;
+/** Narrower tiles cannot be read; the wall scrolls instead. */
+const MIN_TILE_PX = { width: 150, height: 96 };
+
+export interface Layout {
+  readonly columns: number;
+  /** Whether all tiles share the height of the screen; otherwise each has a height of its own and the wall scrolls. */
+  readonly isFitted: boolean;
+}
+
+/** The number of columns with which the tiles are largest in this area, in CSS pixels. */
+export function layoutOf(count: number, width: number, height: number): Layout {
+  let best = { columns: 1, size: 0 };
+  for (let columns = 1; columns <= count; columns += 1) {
+    const size = Math.min(width / columns / ASPECT, height / Math.ceil(count / columns));
+    if (size > best.size) best = { columns, size };
+  }
+  const { columns } = best;
+  const rows = Math.ceil(count / columns);
+  const isFitted = count <= MAX_FITTED && width / columns >= MIN_TILE_PX.width && height / rows >= MIN_TILE_PX.height;
+  return isFitted ? { columns, isFitted } : { columns: Math.max(1, Math.floor(width / MIN_TILE_PX.width)), isFitted };
+}
+
+const ORDER: readonly Status[] = ['CRITICAL', 'ERROR', 'UNKNOWN', 'WARNING', 'OK'];
+
+/** The worst first, nodes that have left last; then by name, so that tiles change places only when a status changes. */
+export function worstFirst(tiles: readonly Tile[]): Tile[] {
+  const rank = ({ leftMs, status }: Tile): number => (leftMs !== null ? ORDER.length : ORDER.indexOf(status));
+  return tiles.toSorted((a, b) => rank(a) - rank(b) || a.node.localeCompare(b.node, undefined, { numeric: true }));
+}
