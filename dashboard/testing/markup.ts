@@ -1,0 +1,138 @@
+/**
+ * The markup of the whole page for a state, without a browser: the page is bundled as for the browser and rendered to text. Effects do
+ * not run, so charts are empty boxes with their labels.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { build } from 'esbuild';
+import { DASHBOARD_BUILD } from '../../scripts/dashboard.ts';
+import type * as AlertBook from '../src/alert-book.ts';
+import type * as Page from '../src/page.ts';
+import type { PageState } from '../src/page-state.ts';
+import { readRoute } from '../src/route.ts';
+import type { Alert, HealthStatus, NodeState, StatusDocument } from '../src/types.ts';
+import type { chooseLanguage } from '../src/words/words.ts';
+
+interface Bundle {
+  readonly App: unknown;
+  readonly h: (type: unknown, props: object) => unknown;
+  readonly renderToString: (element: unknown) => string;
+  readonly viewProps: typeof Page.viewProps;
+  readonly initialState: () => PageState;
+  readonly buildBook: typeof AlertBook.buildBook;
+  readonly chooseLanguage: typeof chooseLanguage;
+}
+
+const SOURCE = `
+export { h } from 'preact';
+export { renderToString } from 'preact-render-to-string';
+export { App } from './app.tsx';
+export { viewProps } from './page.ts';
+export { initialState } from './page-state.ts';
+export { buildBook } from './alert-book.ts';
+export { chooseLanguage } from './words/words.ts';
+`;
+
+async function bundle(): Promise<Bundle> {
+  const folder = mkdtempSync(join(tmpdir(), 'edge-health-markup-'));
+  try {
+    const outfile = join(folder, 'page.mjs');
+    await build({
+      ...DASHBOARD_BUILD,
+      stdin: { contents: SOURCE, resolveDir: join(import.meta.dirname, '../src') },
+      outfile,
+      platform: 'node',
+      loader: { '.css': 'empty' },
+    });
+    return (await import(pathToFileURL(outfile).href)) as Bundle;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+// Sizes of the window, which a layout begins with.
+Object.assign(globalThis, { innerWidth: 1366, innerHeight: 768 });
+const page = await bundle();
+
+export const NOW_MS = Date.UTC(2026, 2, 4, 12, 3, 10);
+
+export function statusOf(name: string, more: Partial<HealthStatus> = {}): HealthStatus {
+  const timestamp = new Date(NOW_MS - 1000).toISOString();
+  return { cpu_percent: 20, memory_percent: 40, disk_percent: 30, temperature: 50, status: 'OK', node_name: name, timestamp, ...more };
+}
+
+export function nodeOf({ node_name, status, timestamp }: HealthStatus, more: Partial<NodeState> = {}): NodeState {
+  return { node_name, local: false, status, timestamp, age_seconds: 0.5, period_seconds: 1, left: null, ...more };
+}
+
+export interface Scene {
+  /** As in the address bar, such as `#/wall`. */
+  readonly address?: string;
+  /** The first one is the machine itself. */
+  readonly nodes?: readonly HealthStatus[];
+  readonly alerts?: readonly Alert[];
+  readonly status?: Partial<StatusDocument> | null;
+  readonly state?: Partial<PageState>;
+  readonly languages?: readonly string[];
+}
+
+/** The markup of the page in a scene: by default one machine that is OK, live. */
+export function markupOf({ address = '', nodes = [statusOf('pi')], alerts = [], status = {}, state = {}, languages = ['en'] }: Scene): string {
+  page.chooseLanguage(languages);
+  const nowMs = performance.now();
+  const route = readRoute(address);
+  const base = page.initialState();
+  for (const health of nodes) base.fleet.recordStatus(health, nowMs - 500);
+  const local = nodes[0]?.node_name ?? null;
+  const shown = route.view === 'nodes' && route.item !== null ? route.item : local;
+  const full: PageState = {
+    ...base,
+    connection: { ...base.connection, phase: 'live', measuredMs: nowMs },
+    status: status && { ...STATUS, nodes: nodes.map((health, i) => nodeOf(health, { local: i === 0 })), ...status },
+    statusAtMs: nowMs,
+    local,
+    node: shown,
+    health: nodes.find(({ node_name }) => node_name === shown) ?? null,
+    book: page.buildBook(alerts, [], []),
+    alerts: 'ready',
+    history: 'ready',
+    ...state,
+  };
+  const clocks = { machineNowMs: NOW_MS, shownNowMs: NOW_MS, differenceMs: 0 };
+  const api = { getJson: () => new Promise(() => undefined), getPage: () => new Promise(() => undefined) };
+  const sources = { api, clocks, route, selectRange: () => undefined, state: full } as unknown as Parameters<typeof Page.viewProps>[0];
+  const view = page.viewProps(sources, nowMs, 'pi.local');
+  return page.renderToString(page.h(page.App, { view, hadToken: false, onToken: () => undefined }));
+}
+
+/** The text of some markup as a reader sees it. */
+export function textOf(markup: string): string {
+  return markup
+    .replace(/<(script|style)[\s\S]*?<\/\1>/g, '')
+    .replace(/<[^>]*>/g, ' ')
+    .replace(/&lt;/g, '<')
+    .replace(/&gt;/g, '>')
+    .replace(/&quot;/g, '"')
+    .replace(/&amp;/g, '&')
+    .replace(/\s+/g, ' ');
+}
+
+const STATUS = {
+  version: '1.0.0',
+  started: new Date(NOW_MS - 3_600_000).toISOString(),
+  uptime_seconds: 3600,
+  host: { hostname: 'classroom-pi', model: 'Raspberry Pi 5' },
+  clock_events: [],
+  nodes: [],
+  open_alerts: { WARNING: 0, ERROR: 0, CRITICAL: 0 },
+  publish: { configured_hertz: 1, measured_hertz: 1, missed: 0 },
+  collectors: [],
+  temperature_sensor: { sensor: 'cpu-thermal', reason: 'Raspberry Pi' },
+  power: { undervoltage: false, throttle_events: null },
+  storage: { state: 'ok', error: null, since: null, size_bytes: 5e6, max_bytes: 5e8 },
+  ros: { transport: 'embedded', reason: 'default', problem: null, observing: true, observers: null },
+  ops: { scheduler: { state: 'never', beat: null }, jobs: [] },
+  shutdown: { state: 'none', action: 'poweroff', reason: null, requested_by: null, seconds_left: null, message: null, ended: null },
+} as unknown as StatusDocument;
