@@ -1,5 +1,6 @@
 /** Builds dist/: the programs as one CommonJS file each, the dashboard, and the OpenAPI document. */
-import { cpSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
 import { DASHBOARD_BUILD } from './dashboard.ts';
 import { bundleHarnessChart } from './harness-chart.ts';
@@ -52,7 +53,14 @@ await build({
   legalComments: 'linked',
 });
 cpSync('dashboard/index.html', `${dashboard}/index.html`);
-if (existsSync('dashboard/public')) cpSync('dashboard/public', dashboard, { recursive: true });
+cpSync('dashboard/public', dashboard, { recursive: true });
+// Served instead of the file to browsers that accept them.
+for (const name of readdirSync(dashboard, { recursive: true, encoding: 'utf8' })) {
+  if (!/\.(js|css|svg|html|webmanifest)$/.test(name)) continue;
+  const bytes = readFileSync(`${dashboard}/${name}`);
+  writeFileSync(`${dashboard}/${name}.br`, brotliCompressSync(bytes));
+  writeFileSync(`${dashboard}/${name}.gz`, gzipSync(bytes, { level: 9 }));
+}
 
 cpSync('docs/openapi.json', `${out}/openapi.json`);
 writeFileSync(`${out}/.built`, '');

@@ -79,7 +79,14 @@ export interface Scene {
 }
 
 /** The markup of the page in a scene: by default one machine that is OK, live. */
-export function markupOf({ address = '', nodes = [statusOf('pi')], alerts = [], status = {}, state = {}, languages = ['en'] }: Scene): string {
+export function markupOf({
+  address = '',
+  nodes = [statusOf('pi')],
+  alerts = [],
+  status = {},
+  state = {},
+  languages = ['en'],
+}: Scene): string {
   page.chooseLanguage(languages);
   const nowMs = performance.now();
   const route = readRoute(address);

@@ -28,9 +28,16 @@ t.test('the wall shows each node with status, values and age, the worst first', 
     t.equal(markup.match(/class="tile ok/g)?.length, count, `${count} nodes`);
     t.equal(markup.match(/<svg/g)?.length ?? 0, count + 1 + 4, 'a shape each, one in the header, four in the navigation');
   }
-  const nodes = [statusOf('pi'), statusOf('robot-2', { status: 'CRITICAL', cpu_percent: 97.6 }), statusOf('robot-3', { status: 'WARNING' })];
+  const nodes = [
+    statusOf('pi'),
+    statusOf('robot-2', { status: 'CRITICAL', cpu_percent: 97.6 }),
+    statusOf('robot-3', { status: 'WARNING' }),
+  ];
   const text = textOf(markupOf({ address: '#/wall', nodes }));
-  t.match(text, /3 nodes: 1 CRITICAL, 1 WARNING, 1 OK.*robot-2 CRITICAL CPU 98 % Mem 40 % Disk 30 % Temp 50 °C live.*robot-3 WARNING.*pi OK/);
+  t.match(
+    text,
+    /3 nodes: 1 CRITICAL, 1 WARNING, 1 OK.*robot-2 CRITICAL CPU 98 % Mem 40 % Disk 30 % Temp 50 °C live.*robot-3 WARNING.*pi OK/,
+  );
   t.match(markupOf({ address: '#/wall', nodes }), 'class="mark critical"', 'the header shows the worst');
 });
 

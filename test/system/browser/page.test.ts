@@ -176,7 +176,7 @@ t.test('the scheduled jobs are shown where there is a scheduler', { skip }, asyn
   t.teardown(() => service.end());
   const browser = await launchBrowser();
   t.teardown(() => browser.close());
-  const { page, errors } = await openPage(browser, `${service.url}/`);
+  const { page, errors } = await openPage(browser, `${service.url}/#/system`);
   await page.getByText('Live', { exact: true }).waitFor();
   const panel = page.locator('.jobs');
   t.equal(await panel.count(), 0, 'elsewhere there is none');
@@ -221,7 +221,7 @@ t.test('the scheduled jobs are shown where there is a scheduler', { skip }, asyn
   write(Date.now() - 600_000);
   await panel.locator('.stopped', { hasText: /has not run since .*\d\d:\d\d:\d\d/ }).waitFor();
   t.notMatch(await panel.innerText(), 'next');
-  const phone = await openPage(browser, `${service.url}/`, { width: 360, height: 740 });
+  const phone = await openPage(browser, `${service.url}/#/system`, { width: 360, height: 740 });
   await phone.page.locator('.jobs').waitFor();
   t.ok((await phone.page.evaluate(() => document.documentElement.scrollWidth)) <= 360, 'nothing sticks out of a phone');
   t.same([...errors, ...phone.errors], [], 'no error in the page');
