@@ -4,7 +4,7 @@ import { Clocks } from './clocks.ts';
 import { hertzOf } from './fleet.ts';
 import { Link } from './link.ts';
 import { DEFAULT_HERTZ, initialState, type PageState } from './page-state.ts';
-import { fetchAlerts, fetchBand, fetchChanges, fetchHealth, fetchHistory } from './requests.ts';
+import { fetchAlerts, fetchBand, fetchChanges, fetchHealth, fetchHistory, type HistoryRequest } from './requests.ts';
 import { Series } from './series.ts';
 import type { ServerEvent } from './sse.ts';
 import { Throttle } from './throttle.ts';
@@ -253,16 +253,29 @@ export class Monitor {
       if (signal.aborted) return;
       series.fill(points);
       this.#set({ history: 'ready' });
-      // What the charts show in addition follows the curve, and does not replace it by an error.
-      if (plan.bandStep !== null) series.fillBand(await fetchBand(this.#api, request, plan.bandStep, signal), stepMs(plan.bandStep));
-      const { fromMs, toMs } = edgesOf(range, this.clocks.shownNowMs);
-      const changes = node === null ? [] : await fetchChanges(this.#api, node, fromMs, toMs, signal);
-      if (!signal.aborted) this.#set({ changes });
+      await this.#loadAround(request, node, signal);
     } catch (error) {
       if (signal.aborted && !attempt.aborted) return; // Replaced by a request for another window or node.
       if (isFatal(error)) throw error;
       this.#set({ history: 'failed' });
     }
+  }
+
+  /** Loads what the charts show beside the curves: the range of values in each step, and alerts. The curves stay if that fails. */
+  async #loadAround(request: HistoryRequest, node: string | null, signal: AbortSignal): Promise<void> {
+    const { plan, range } = request;
+    const { series } = this.#state;
+    const ignored = (error: unknown): [] => {
+      if (isFatal(error)) throw error;
+      return [];
+    };
+    if (plan.bandStep !== null) {
+      const steps = await fetchBand(this.#api, request, plan.bandStep, signal).catch(ignored);
+      series.fillBand(steps, stepMs(plan.bandStep));
+    }
+    const { fromMs, toMs } = edgesOf(range, this.clocks.shownNowMs);
+    const changes = node === null ? [] : await fetchChanges(this.#api, node, fromMs, toMs, signal).catch(ignored);
+    if (!signal.aborted) this.#set({ changes });
   }
 
   #tick(): void {
