@@ -8,14 +8,13 @@ import type { PageState } from '../../page-state.ts';
 import type { Columns } from '../../series.ts';
 import { type MetricState, metricState } from '../../text.ts';
 import { METRICS, type Metric, type Reading } from '../../types.ts';
-import { edgesOf, gapMs, planRange, type Range, type RangePlan } from '../../windows.ts';
+import { gapMs, planRange, type Range, type RangePlan } from '../../windows.ts';
 import { words } from '../../words/words.ts';
 import { Chart, type Column } from './chart.tsx';
-import { Events } from './events.tsx';
 import { selected } from './range.ts';
 import { RangeBar } from './range-bar.tsx';
 import { thresholdsOf } from './thresholds.ts';
-import { type Moment, momentsIn, type Span, spansIn } from './timeline.ts';
+import type { Moment, Span } from './timeline.ts';
 
 interface MetricsProps {
   readonly state: PageState;
@@ -23,17 +22,17 @@ interface MetricsProps {
   readonly isOutdated: boolean;
   /** Wall clock of the shown node. */
   readonly nowMs: number;
+  /** What happened in the shown time. */
+  readonly spans: readonly Span[];
+  readonly moments: readonly Moment[];
   readonly onRange: (range: Range) => void;
 }
 
-/** Current values and charts of the four metrics, and what happened in the shown time. */
-export function Metrics({ state, isOutdated, nowMs, onRange }: MetricsProps): VNode {
-  const { changes, hertz, local, node, range, series, status } = state;
+/** Current values and charts of the four metrics. */
+export function Metrics({ state, isOutdated, moments, nowMs, onRange, spans }: MetricsProps): VNode {
+  const { hertz, range, series } = state;
   const [hovered, setHovered] = useState<number | null>(null);
   const columns = series.columns(gapMs(series.bucketMs, hertz));
-  const { fromMs, toMs } = edgesOf(range, nowMs);
-  const spans = spansIn(changes, node, fromMs, toMs);
-  const moments = node === local ? momentsIn(status, fromMs, toMs) : [];
   const shared = { state, columns, isOutdated, nowMs, onRange, hovered, setHovered, spans, moments };
   return (
     <section class="metrics" aria-labelledby="metrics-title">
@@ -49,7 +48,6 @@ export function Metrics({ state, isOutdated, nowMs, onRange }: MetricsProps): VN
           <Card key={metric} metric={metric} {...shared} />
         ))}
       </div>
-      <Events spans={spans} moments={moments} nowMs={nowMs} />
     </section>
   );
 }

@@ -5,12 +5,15 @@ import { ageText, worstOther } from '../../fleet.ts';
 import { Gauge } from '../../icons.tsx';
 import { hrefOf } from '../../route.ts';
 import { clockNotices, headline, headlineOfOther, headlineOfStaleNode, notices } from '../../text.ts';
+import { edgesOf } from '../../windows.ts';
 import { words } from '../../words/words.ts';
 import type { View, ViewProps } from '../view.ts';
-import { AlertList, ResolvedList } from './alert-list.tsx';
+import { AlertList } from './alert-list.tsx';
+import { Events } from './events.tsx';
 import { Hero, Notices } from './hero.tsx';
 import { Metrics } from './metrics.tsx';
 import { OtherNodesHint } from './other-nodes.tsx';
+import { momentsIn, spansIn } from './timeline.ts';
 
 /** One node: its status, its alerts and its measurements over time. */
 function NodeView(props: ViewProps): VNode {
@@ -26,6 +29,9 @@ function NodeView(props: ViewProps): VNode {
   const own = staleTile ? headlineOfStaleNode(link, staleTile.node, measuredMs, shownNowMs) : headline(link, health, book, node);
   const worst = isLocal && own.status === 'OK' ? worstOther(tiles) : null;
   const head = worst ? headlineOfOther(worst, own) : own;
+  const { fromMs, toMs } = edgesOf(state.range, shownNowMs);
+  const spans = spansIn(state.changes, node, fromMs, toMs);
+  const moments = isLocal ? momentsIn(status, fromMs, toMs) : [];
   const otherNodes = openOnOtherNodes(book, node);
   const isListed = tiles.some((other) => other.node === otherNodes?.node);
   return (
@@ -57,9 +63,16 @@ function NodeView(props: ViewProps): VNode {
         </div>
         <div class="side">
           <AlertList state={state} isOutdated={isGone} nowMs={nowMs} />
-          <ResolvedList entries={book.resolved} node={node} nowMs={nowMs} />
+          <Events spans={spans} moments={moments} nowMs={shownNowMs} />
         </div>
-        <Metrics state={state} isOutdated={isGone || staleTile !== null} nowMs={shownNowMs} onRange={selectRange} />
+        <Metrics
+          state={state}
+          isOutdated={isGone || staleTile !== null}
+          nowMs={shownNowMs}
+          spans={spans}
+          moments={moments}
+          onRange={selectRange}
+        />
       </main>
     </Fragment>
   );

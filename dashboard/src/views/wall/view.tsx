@@ -16,7 +16,7 @@ function Wall({ link, nowMs, state, tiles }: ViewProps): VNode {
   const wall = useRef<HTMLElement>(null);
   const list = useRef<HTMLUListElement>(null);
   const { isDimmed, isFull, problem, toggleDim, toggleFull } = useFullScreen(wall);
-  const size = useSize(list);
+  const size = useRoom(list);
   const isGone = link.state === 'gone';
   const shown = worstFirst(isGone ? tiles.map((tile) => ({ ...tile, status: 'UNKNOWN' as const })) : tiles);
   const { columns, isFitted } = layoutOf(shown.length, size.width, size.height);
@@ -38,7 +38,11 @@ function Wall({ link, nowMs, state, tiles }: ViewProps): VNode {
         </div>
       </div>
       {isFull && problem && <p class="notice">{problem}</p>}
-      <ul ref={list} class={isFitted ? 'fitted' : 'scrolled'} style={{ '--columns': columns }}>
+      <ul
+        ref={list}
+        class={isFitted ? 'fitted' : 'scrolled'}
+        style={{ '--columns': columns, height: isFitted ? `${size.height}px` : undefined }}
+      >
         {shown.map((tile) => (
           <li key={tile.node}>
             <NodeTile tile={tile} isOutdated={isGone} nowMs={nowMs} />
@@ -78,16 +82,28 @@ function readingText(reading: number | null, unit: string): string {
   return reading === null ? '–' : `${formatted(reading, 0, 0)} ${unit}`;
 }
 
-/** The size of an element in CSS pixels, as of its last change. */
-function useSize(element: RefObject<HTMLElement | null>): { width: number; height: number } {
-  const [size, setSize] = useState({ width: innerWidth, height: innerHeight });
+/** The width of an element, and the height from its top to the end of the window, in CSS pixels. */
+function useRoom(element: RefObject<HTMLElement | null>): { width: number; height: number } {
+  const [room, setRoom] = useState({ width: innerWidth, height: innerHeight });
   useLayoutEffect(() => {
     const measured = element.current as HTMLElement;
-    const observer = new ResizeObserver(() => setSize({ width: measured.clientWidth, height: measured.clientHeight }));
-    observer.observe(measured);
-    return () => observer.disconnect();
+    const measure = (): void => {
+      const { top, width } = measured.getBoundingClientRect();
+      const margin = Number.parseFloat(getComputedStyle(measured.parentElement as Element).paddingBottom);
+      const next = { width, height: Math.max(0, Math.floor(innerHeight - top - scrollY - margin)) };
+      setRoom((before) => (before.width === next.width && before.height === next.height ? before : next));
+    };
+    // The elements above it change its top: the header wraps, a notice appears.
+    const observer = new ResizeObserver(measure);
+    for (const watched of [measured, measured.previousElementSibling, document.querySelector('header')])
+      if (watched) observer.observe(watched);
+    addEventListener('resize', measure);
+    return () => {
+      observer.disconnect();
+      removeEventListener('resize', measure);
+    };
   }, []);
-  return size;
+  return room;
 }
 
 const view: View = { name: 'wall', order: 1, Icon: Grid, label: () => words.wall.title, Component: Wall };

@@ -1,0 +1,106 @@
+/**
+ * npm run screenshots: pictures of every view at three sizes for the documentation, taken in Chromium from the service with its store,
+ * into docs/images. The measurements are those of an invented lesson of three hours with five robots, of which robot-3 gets warm.
+ */
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Alert } from '../src/core/alerts/alert.ts';
+import type { HealthStatus } from '../src/core/health-status.ts';
+import { isoUtc } from '../src/core/time/time.ts';
+import { CHROMIUM, launchBrowser } from '../testkit/browser.ts';
+import { GatheringService, statusOf, TestClocks } from '../testkit/service/remote-nodes.ts';
+import { ROOT } from '../testkit/service/service.ts';
+
+const LOCAL = 'classroom-pi';
+const ROBOTS = ['robot-1', 'robot-2', 'robot-3', 'robot-4', 'robot-5'];
+const HOST = { hostname: LOCAL, model: 'Raspberry Pi 5 Model B' };
+const LESSON_SECONDS = 3 * 3600;
+const VIEWS: Readonly<Record<string, string>> = {
+  wall: '#/wall',
+  node: '#/nodes/robot-3?range=1h',
+  alerts: '#/alerts',
+  system: '#/system',
+};
+const SIZES = {
+  phone: { width: 390, height: 844 },
+  laptop: { width: 1366, height: 800 },
+  projector: { width: 1920, height: 1080 },
+};
+
+/** The values of a robot in a second of the lesson: a load that follows the exercises, and temperature that follows the load. */
+function lesson(robot: number, second: number): Pick<HealthStatus, 'cpu_percent' | 'memory_percent' | 'disk_percent' | 'temperature'> {
+  const exercise = Math.sin(second / 700 + robot) > 0 ? 1 : 0.3;
+  const noise = (Math.sin(second * 12.9898 + robot * 78.233) * 43_758.5453) % 1;
+  const cpu = 12 + 38 * exercise + 9 * noise + 3 * robot;
+  const isLate = robot === 3 && second > LESSON_SECONDS - 1500;
+  const temperature = 46 + 3 * robot + 6 * Math.sin(second / 1900) + 4 * exercise + (isLate ? (second - LESSON_SECONDS + 1500) / 62 : 0);
+  const hundredths = (value: number): number => Math.round(value * 100) / 100;
+  return {
+    cpu_percent: hundredths(cpu),
+    memory_percent: hundredths(38 + 5 * robot + 3 * Math.sin(second / 2500) + noise / 4),
+    disk_percent: hundredths(41 + 7 * robot + second / 20_000),
+    temperature: hundredths(Math.min(temperature, 84)),
+  };
+}
+
+if (CHROMIUM === '') {
+  console.error('The pictures are taken with Chromium; install the Debian package chromium.');
+  process.exit(1);
+}
+const folder = mkdtempSync(join(tmpdir(), 'edge-health-screenshots-'));
+mkdirSync(join(folder, 'run'));
+const clocks = new TestClocks();
+clocks.wallMs = Date.now() - LESSON_SECONDS * 1000;
+const service = new GatheringService(folder, clocks, { localNode: LOCAL, dashboardFolder: join(ROOT, 'dist/dashboard') });
+await service.start();
+const browser = await launchBrowser();
+try {
+  const raised = { metric: 'temperature', threshold: 75, resolved: false };
+  let warning: Alert | null = null;
+  const publish = (second: number): void => {
+    const nowMs = clocks.wallMilliseconds();
+    service.measure(lesson(0, second));
+    ROBOTS.forEach((name, i) => {
+      const values = lesson(i + 1, second);
+      const isWarm = (values.temperature ?? 0) >= 75;
+      service.remoteNodes.onHealthStatus(statusOf(name, nowMs, { ...values, status: isWarm ? 'WARNING' : 'OK' }));
+      if (!isWarm || warning) return;
+      warning = { alert_id: `${name}/temperature/01`, severity: 'WARNING', value: 75.1, timestamp: isoUtc(nowMs), ...raised };
+      service.remoteNodes.onAlert(warning);
+    });
+  };
+  console.log(`${LESSON_SECONDS / 3600} hours of measurements...`);
+  await service.run(LESSON_SECONDS, publish);
+  let second = LESSON_SECONDS;
+  const next = (): void => {
+    publish(second++);
+    clocks.pass(1);
+  };
+  while (clocks.wallMilliseconds() < Date.now()) next();
+  const timer = setInterval(next, 1000);
+  const images = join(ROOT, 'docs/images');
+  mkdirSync(images, { recursive: true });
+  for (const [view, address] of Object.entries(VIEWS)) {
+    for (const [name, viewport] of Object.entries(SIZES)) {
+      const page = await browser.newPage({ viewport, colorScheme: name === 'projector' ? 'dark' : 'light' });
+      // The inventory is that of the machine on which the pictures are taken.
+      await page.route('**/status', async (route) => {
+        const response = await route.fetch();
+        await route.fulfill({ response, json: { ...((await response.json()) as object), host: HOST } });
+      });
+      await page.goto(`${service.url}/${address}`);
+      await page.getByText('Live', { exact: true }).waitFor();
+      await page.waitForLoadState('networkidle', { timeout: 4000 }).catch(() => undefined); // The event stream stays open.
+      const file = join(images, `${view}-${name}.png`);
+      await page.screenshot({ path: file });
+      console.log(file);
+      await page.close();
+    }
+  }
+  clearInterval(timer);
+} finally {
+  await browser.close();
+  await service.stop();
+  rmSync(folder, { recursive: true, force: true });
+}
