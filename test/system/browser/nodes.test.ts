@@ -35,7 +35,7 @@ t.test('all nodes at a glance, and one of them whole', { skip }, async (t) => {
   const { page, errors } = await openPage(browser, `${service.url}/`);
 
   const tile = (name: string) => page.locator('.tile', { hasText: name });
-  const tab = (name: string) => page.getByRole('navigation').getByRole('link', { name });
+  const tab = (name: string) => page.getByRole('navigation').getByRole('link', { name, exact: true });
   await page.getByText('Live', { exact: true }).waitFor();
   await page.getByRole('heading', { name: '3 nodes: 1 WARNING, 2 OK' }).waitFor();
   await tile('arm').filter({ hasText: 'WARNING' }).filter({ hasText: '82 %' }).waitFor();

@@ -101,7 +101,7 @@ t.test('ERROR has a look of its own, and the sentence names the disk path that c
   t.same(errors, []);
 });
 
-t.test('a safe shutdown is told of', { skip }, async (t) => {
+t.test('a safe shutdown is shown', { skip }, async (t) => {
   const { errors, page } = await shown(t);
   await page.getByText('Live', { exact: true }).waitFor();
   const shutdown = {
@@ -120,10 +120,11 @@ t.test('a safe shutdown is told of', { skip }, async (t) => {
   t.same(errors, []);
 });
 
-t.test('the footer tells how the machine takes part in the ROS 2 graph, and what is wrong with that', { skip }, async (t) => {
+t.test('the system view shows how the machine takes part in the ROS 2 graph, and what is wrong with that', { skip }, async (t) => {
   const { errors, page, service } = await shown(t);
   const { ros } = await service.json<{ ros: { reason: string } }>('/status');
-  const fact = page.locator('.foot div', { hasText: 'ROS 2' });
+  await page.getByRole('link', { name: 'System' }).click();
+  const fact = page.locator('.facts div', { hasText: 'ROS 2' });
   await fact.filter({ hasText: 'off' }).waitFor();
   t.equal(await fact.getAttribute('title'), ros.reason);
   let problem: string | null = null;
