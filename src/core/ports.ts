@@ -27,10 +27,16 @@ export interface TimeRange {
 
 export type Order = 'asc' | 'desc';
 
+/** The mean, the lowest or the highest reading of a step. */
+export const STEP_VALUES = ['mean', 'min', 'max'] as const;
+export type StepValue = (typeof STEP_VALUES)[number];
+
 export interface HistoryQuery extends TimeRange {
   readonly node: string;
-  /** Null: raw samples; else averages over steps of this many milliseconds, aligned to the epoch. */
+  /** Null: raw samples; else steps of this many milliseconds, aligned to the epoch. */
   readonly stepMs: number | null;
+  /** What stands for a step; the mean by default. */
+  readonly value?: StepValue;
   readonly order: Order;
   readonly limit: number;
   /** Number of raw samples in the range's first millisecond (in descending order: its last) that were on earlier pages. */

@@ -162,6 +162,9 @@ t.test('every other parameter tells what it allows', async (t) => {
   await refused(t, `/health?node=${'n'.repeat(257)}`, 'node', 'nnn', /node in \/status/);
   for (const step of ['', '0s', '1', 's', '1.5m', '1w', '100000s', '-1s', '1S'])
     await refused(t, `/health/history?step=${step}`, 'step', step, /1 to 99999 .* one of s, m, h, d/);
+  for (const value of ['', 'avg', 'MIN']) await refused(t, `/health/history?step=1m&value=${value}`, 'value', value, /mean, min, max/);
+  for (const value of ['min', 'max']) await refused(t, `/health/history?value=${value}`, 'value', value, /together with step/);
+  t.equal((await get('/health/history?value=mean')).status, 200);
   for (const order of ['', 'up', 'ASC']) await refused(t, `/health/history?order=${order}`, 'order', order, /asc, desc/);
   for (const by of ['', 'week', 'Hour']) await refused(t, `/health/aggregate?by=${by}`, 'by', by, /minute, hour, day/);
   for (const severity of ['', 'INFO', 'warning'])

@@ -1,6 +1,7 @@
 import * as v from 'valibot';
 import { SEVERITIES } from '../../core/alerts/alert.ts';
 import { METRICS } from '../../core/metrics.ts';
+import { STEP_VALUES } from '../../core/ports.ts';
 
 /** The paths of the REST API and their query parameters. The validation of queries and /openapi.json are both derived from this table. */
 
@@ -90,9 +91,11 @@ export const parameters = {
     step: {
       kind: 'text',
       schema: v.pipe(v.string(), v.regex(/^[1-9]\d{0,4}[smhd]$/)),
-      description: 'Average over steps of this length, aligned to UTC; `from` and `to` are widened to whole steps. Default: every sample.',
+      description:
+        'One element per step of this length, aligned to UTC; `from` and `to` are widened to whole steps. Default: every sample.',
       allowed: 'a whole number from 1 to 99999 followed by one of s, m, h, d, such as 10s or 1d',
     },
+    value: oneOf(STEP_VALUES, 'With `step`: the mean, the lowest or the highest reading of each step.', 'mean'),
     order: oneOf(['asc', 'desc'], 'asc: oldest first; desc: newest first.', 'asc'),
     limit,
     cursor,

@@ -1,11 +1,11 @@
 import { STATUSES } from '../../core/alerts/alert.ts';
 import { csvText } from '../../core/csv.ts';
 import { METRICS, type Metric } from '../../core/metrics.ts';
-import type { HistoryPage, HistoryQuery, Order, TimeRange } from '../../core/ports.ts';
+import type { HistoryPage, HistoryQuery, Order, StepValue, TimeRange } from '../../core/ports.ts';
 import { isoUtc } from '../../core/time/time.ts';
 import { MAX_PAGE } from '../api/query-schema.ts';
 import { acquireStore, awaitAnswer, type Context, nodeOf, PIECE_BYTES, pageHeaders, prefers, waitForDrain } from '../context.ts';
-import { decodeCursor, encodeCursor, rangeOf, stepMs } from '../parameters.ts';
+import { decodeCursor, encodeCursor, invalid, rangeOf, stepMs } from '../parameters.ts';
 
 /** Rows rendered per turn of the event loop, which takes about 0.5 ms. Samples and other requests are processed in between. */
 const ROWS_AT_ONCE = 500;
@@ -50,7 +50,9 @@ function historyQuery(context: Context, range: TimeRange, limit: number): Histor
   const { query } = context;
   const order = query['order'] as Order;
   const step = query['step'] === undefined ? null : stepMs(query['step'] as string);
-  const first: HistoryQuery = { node: nodeOf(context), ...range, stepMs: step, order, limit };
+  const value = query['value'] as StepValue;
+  if (step === null && value !== 'mean') throw invalid('value', value, 'mean, or min or max together with step');
+  const first: HistoryQuery = { node: nodeOf(context), ...range, stepMs: step, value, order, limit };
   if (query['cursor'] === undefined) return first;
   const { key, timestampMs } = decodeCursor(query['cursor'] as string);
   return queryAfter(first, { timestampMs, taken: /^\d{1,9}$/.test(key) ? Number(key) : 0 });

@@ -5,7 +5,7 @@ import { runs, SEED } from '../../../testkit/effort.ts';
 import { temporaryFolder } from '../../../testkit/folder.ts';
 import { STATUSES } from '../../core/alerts/alert.ts';
 import { METRICS } from '../../core/metrics.ts';
-import type { Aggregate, AggregateQuery, HistoryQuery } from '../../core/ports.ts';
+import { type Aggregate, type AggregateQuery, type HistoryQuery, STEP_VALUES } from '../../core/ports.ts';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../core/time/time.ts';
 import { endOfPage, queryAfter } from '../../http/handlers/history.ts';
 import type { Archive } from '../database/archive.ts';
@@ -158,16 +158,20 @@ t.test('history of any range, raw or in steps, in pages, agrees with the oracle'
   fc.assert(
     fc.property(
       withRanges,
-      fc.array(fc.record({ step: fc.constantFrom(null, 1, 7, 60, 300, 3600), order: fc.constantFrom('asc' as const, 'desc' as const) }), {
-        minLength: 1,
-        maxLength: 4,
-      }),
+      fc.array(
+        fc.record({
+          step: fc.constantFrom(null, 1, 7, 60, 300, 3600),
+          order: fc.constantFrom('asc' as const, 'desc' as const),
+          value: fc.constantFrom(...STEP_VALUES),
+        }),
+        { minLength: 1, maxLength: 4 },
+      ),
       fc.oneof(fc.integer({ min: 12, max: 300 }), fc.integer({ min: 2, max: 12 })),
       ({ scenario: one, ranges: asked }, forms, limit) => {
         withScenario(one, ({ archive }) => {
           for (const range of asked) {
-            for (const { step, order } of forms) {
-              const query = { node: NODE, ...range, stepMs: step === null ? null : step * 1000, order, limit };
+            for (const { step, ...form } of forms) {
+              const query = { node: NODE, ...range, stepMs: step === null ? null : step * 1000, ...form, limit };
               // The mean of a tie may round either way: sums of floating-point numbers depend on their order.
               sameRows(t, allPages(archive, query), expectedHistory(one.rows, query), query, step === null ? 0 : 0.01);
             }

@@ -16,7 +16,7 @@ import type { ClockEvent } from '../../core/time/clock-watch.ts';
 import { DAY_MS, HOUR_MS, isoUtc, MINUTE_MS } from '../../core/time/time.ts';
 import type { Archive } from '../database/archive.ts';
 import { clockTimeMs, futureJump, jumpsBetween } from '../events/clock-events.ts';
-import { Means } from '../rollups/means.ts';
+import { StepTable } from '../rollups/step-table.ts';
 import { addRow, addStretch, hourOf } from '../rollups/tiers.ts';
 import { emptyPage } from '../samples/chunk.ts';
 
@@ -51,42 +51,42 @@ function rawHistory(archive: Archive, query: HistoryQuery): HistoryPage {
 }
 
 /**
- * Averages per step. Steps of whole minutes are read from the minute tier (from the hour tier once minutes are pruned), finer steps from
+ * One value per step. Steps of whole minutes are read from the minute tier (from the hour tier once minutes are pruned), finer steps from
  * raw samples.
  */
 function steppedHistory(archive: Archive, query: HistoryQuery, stepMs: number): HistoryPage {
   const { node, order, limit } = query;
   const floor = (ms: number): number => Math.floor(ms / stepMs) * stepMs;
   const range = { fromMs: floor(query.fromMs), toMs: Math.ceil(query.toMs / stepMs) * stepMs };
-  const means = new Means(Math.min(limit, (range.toMs - range.fromMs) / stepMs));
-  const whole = stepMs % MINUTE_MS === 0;
-  for (const { startMs, addTo } of whole ? minutePieces(archive, node, range, order) : samplePieces(archive, node, range, order)) {
+  const table = new StepTable(Math.min(limit, (range.toMs - range.fromMs) / stepMs), query.value ?? 'mean');
+  const isWhole = stepMs % MINUTE_MS === 0;
+  for (const { startMs, addTo } of isWhole ? minutePieces(archive, query, range) : samplePieces(archive, node, range, order)) {
     const start = floor(startMs);
-    if (means.count === 0 || means.startMs[means.count - 1] !== start) {
+    if (table.count === 0 || table.startMs[table.count - 1] !== start) {
       // Pieces are ordered by time, so this one and all later ones are beyond the page.
-      if (means.isFull) return means.toPage(true);
-      means.begin(start);
+      if (table.isFull) return table.toPage(true);
+      table.begin(start);
     }
-    addTo(means);
+    addTo(table);
   }
-  return means.toPage(false);
+  return table.toPage(false);
 }
 
 /** An indivisible time span, and how to add it to the current step. */
 interface TimePiece {
   startMs: number;
-  readonly addTo: (means: Means) => void;
+  readonly addTo: (table: StepTable) => void;
 }
 
 /** The samples of a range, ordered by time. The yielded object is reused for the next sample. */
 function* samplePieces(archive: Archive, node: string, { fromMs, toMs }: TimeRange, order: Order): Generator<TimePiece> {
   for (const chunk of archive.samples.chunks(node, fromMs, toMs, order)) {
     let row = 0;
-    const addTo = (means: Means): void => {
-      means.addStatus(chunk.status[row] as number);
+    const addTo = (table: StepTable): void => {
+      table.addStatus(chunk.status[row] as number);
       for (let m = 0; m < METRICS.length; m += 1) {
         const value = (chunk.metrics[m] as Float64Array)[row] as number;
-        if (!Number.isNaN(value)) means.addMetric(m, 1, value);
+        if (!Number.isNaN(value)) table.addMetric(m, 1, value);
       }
     };
     const piece: TimePiece = { startMs: 0, addTo };
@@ -99,13 +99,13 @@ function* samplePieces(archive: Archive, node: string, { fromMs, toMs }: TimeRan
 }
 
 /** Minutes of a range, ordered by time; an hour whose minutes are pruned is one piece. The yielded object is reused for the next piece. */
-function* minutePieces(archive: Archive, node: string, { fromMs, toMs }: TimeRange, order: Order): Generator<TimePiece> {
+function* minutePieces(archive: Archive, { node, order, value }: HistoryQuery, { fromMs, toMs }: TimeRange): Generator<TimePiece> {
   const hours = archive.hours.starts(node, hourOf(fromMs), toMs);
   for (const hourMs of order === 'asc' ? hours : hours.reverse()) {
-    const minutes = archive.hours.minuteMeans(node, hourMs);
+    const minutes = archive.hours.minuteTable(node, hourMs, value ?? 'mean');
     if (!minutes) continue;
     let row = 0;
-    const piece: TimePiece = { startMs: 0, addTo: (means) => means.addRow(minutes, row) };
+    const piece: TimePiece = { startMs: 0, addTo: (table) => table.addRow(minutes, row) };
     for (const next of rowsInOrder(minutes, order)) {
       row = next;
       piece.startMs = minutes.startMs[row] as number;
@@ -115,7 +115,7 @@ function* minutePieces(archive: Archive, node: string, { fromMs, toMs }: TimeRan
 }
 
 /** Minutes are stored in order of arrival, which differs from order of time after the clock was set back. */
-function rowsInOrder({ count, startMs }: Means, order: Order): number[] {
+function rowsInOrder({ count, startMs }: StepTable, order: Order): number[] {
   const rows = Array.from({ length: count }, (_, row) => row);
   const sign = order === 'asc' ? 1 : -1;
   return rows.sort((a, b) => sign * ((startMs[a] as number) - (startMs[b] as number)));

@@ -1,4 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { StepValue } from '../../core/ports.ts';
 import type { Histograms, Summary } from '../../core/statistics/summary.ts';
 import { HOUR_MS, MINUTE_MS } from '../../core/time/time.ts';
 import { isDamage } from '../database/database.ts';
@@ -6,8 +7,8 @@ import type { NodeTable } from '../database/node-table.ts';
 import type { Notes } from '../events/clock-events.ts';
 import type { Columns } from '../samples/chunk.ts';
 import type { PendingPart, RawSamples } from '../samples/raw-samples.ts';
-import { Means } from './means.ts';
-import { decodeHour, decodeMinuteMeans, decodeMinutes, encodeHour, encodeMinutes } from './summary-codec.ts';
+import { StepTable } from './step-table.ts';
+import { decodeHour, decodeMinutes, decodeMinuteTable, encodeHour, encodeMinutes } from './summary-codec.ts';
 import { addToHour, emptyHour, type HourRecord, hourOf } from './tiers.ts';
 
 export interface HourSources {
@@ -100,20 +101,20 @@ export class Hours {
     return this.#book.find(node, hourMs)?.minutes ?? (id === null ? null : this.#table.minutes(id, hourMs));
   }
 
-  /** Averages of the hour's minutes, or of the whole hour once minutes are pruned; null: no data. */
-  minuteMeans(node: string, hourMs: number): Means | null {
+  /** A row for each of the hour's minutes, or for the whole hour once minutes are pruned; null: no data. */
+  minuteTable(node: string, hourMs: number, value: StepValue): StepTable | null {
     const id = this.#sources.nodes.find(node);
     const inMemory = this.#book.find(node, hourMs)?.minutes;
-    const written = inMemory || id === null ? null : this.#table.minuteMeans(id, hourMs);
+    const written = inMemory || id === null ? null : this.#table.minuteTable(id, hourMs, value);
     if (written) return written;
     const summaries = inMemory ?? (id === null ? undefined : this.#whole(id, hourMs));
     if (!summaries) return null;
-    const means = new Means(summaries.size);
+    const table = new StepTable(summaries.size, value);
     for (const [minute, summary] of summaries) {
-      means.begin(hourMs + minute * MINUTE_MS);
-      means.addSummary(summary);
+      table.begin(hourMs + minute * MINUTE_MS);
+      table.addSummary(summary);
     }
-    return means;
+    return table;
   }
 
   /** Time of the node's first sample in the hour tier; null: there is none. */
@@ -224,9 +225,9 @@ export class HourTable {
   }
 
   /** The hour's minutes, averages only. */
-  minuteMeans(nodeId: number, hourMs: number): Means | null {
+  minuteTable(nodeId: number, hourMs: number, value: StepValue): StepTable | null {
     const blob = this.#minuteBlob(nodeId, hourMs);
-    return blob && tryDecode(() => decodeMinuteMeans(blob, hourMs));
+    return blob && tryDecode(() => decodeMinuteTable(blob, hourMs, value));
   }
 
   #minuteBlob(nodeId: number, hourMs: number): Uint8Array | null {

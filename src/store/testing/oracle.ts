@@ -8,7 +8,7 @@ import type { Row } from './rows.ts';
 
 const WORST_FIRST: readonly Status[] = ['CRITICAL', 'ERROR', 'WARNING', 'OK', 'UNKNOWN'];
 
-export function expectedHistory(rows: readonly Row[], { fromMs, toMs, stepMs, order }: Omit<HistoryQuery, 'limit'>): Row[] {
+export function expectedHistory(rows: readonly Row[], { fromMs, toMs, stepMs, order, value = 'mean' }: Omit<HistoryQuery, 'limit'>): Row[] {
   if (stepMs === null) {
     const found = rows.filter(({ timestampMs }) => timestampMs >= fromMs && timestampMs < toMs);
     return order === 'asc' ? found : found.reverse();
@@ -19,7 +19,9 @@ export function expectedHistory(rows: readonly Row[], { fromMs, toMs, stepMs, or
     if (inside.length === 0) continue;
     const values = METRICS.map((_, m) => {
       const known = inside.map((row) => row.values[m] ?? null).filter((value) => value !== null);
-      return known.length === 0 ? null : Math.round(Math.round(known.reduce((a, b) => a + b) * 100) / known.length) / 100;
+      if (known.length === 0) return null;
+      if (value !== 'mean') return Math.round((value === 'min' ? Math.min(...known) : Math.max(...known)) * 100) / 100;
+      return Math.round(Math.round(known.reduce((a, b) => a + b) * 100) / known.length) / 100;
     });
     const status = WORST_FIRST.find((worst) => inside.some((row) => row.status === worst)) as Status;
     steps.push({ timestampMs: start, values, status });

@@ -1,22 +1,25 @@
 import { STATUSES, type Status } from '../../core/alerts/alert.ts';
 import { METRICS } from '../../core/metrics.ts';
-import type { HistoryPage } from '../../core/ports.ts';
+import type { HistoryPage, StepValue } from '../../core/ports.ts';
 import { type Summary, worstOfSummary } from '../../core/statistics/summary.ts';
 import { emptyPage } from '../samples/chunk.ts';
 
 const WIDTH = METRICS.length;
 
-/** Counts and sums of time spans, one row each, in typed arrays: enough for averages without one object per span. */
-export class Means {
+/** The means, the lowest or the highest values of time spans, one row each, in typed arrays: without one object per span. */
+export class StepTable {
+  readonly value: StepValue;
   count = 0;
   readonly startMs: Float64Array;
   /** Index into STATUSES of the worst status; UNKNOWN ranks lowest. */
   readonly status: Uint8Array;
   /** By row, in the order of METRICS. */
   readonly counts: Float64Array;
+  /** Sums for means, else the lowest or the highest values. */
   readonly sums: Float64Array;
 
-  constructor(capacity: number) {
+  constructor(capacity: number, value: StepValue) {
+    this.value = value;
     this.startMs = new Float64Array(capacity);
     this.status = new Uint8Array(capacity);
     this.counts = new Float64Array(capacity * WIDTH);
@@ -39,28 +42,35 @@ export class Means {
     if (known === STATUSES.length - 1 || (status !== STATUSES.length - 1 && status > known)) this.status[row] = status;
   }
 
-  addMetric(metric: number, count: number, sum: number): void {
+  /** `value`: the sum of `count` values, or the lowest or the highest of them. */
+  addMetric(metric: number, count: number, value: number): void {
     const at = (this.count - 1) * WIDTH + metric;
+    const known = this.sums[at] as number;
+    if (this.value === 'mean') this.sums[at] = known + value;
+    else if (this.counts[at] === 0) this.sums[at] = value;
+    else this.sums[at] = this.value === 'min' ? Math.min(known, value) : Math.max(known, value);
     this.counts[at] = (this.counts[at] as number) + count;
-    this.sums[at] = (this.sums[at] as number) + sum;
   }
 
   addSummary(summary: Summary): void {
     this.addStatus(indexOf(worstOfSummary(summary)));
-    summary.metrics.forEach(({ count, sum }, m) => {
-      this.addMetric(m, count, sum);
+    summary.metrics.forEach(({ count, max, min, sum }, m) => {
+      if (count > 0) this.addMetric(m, count, { mean: sum, min, max }[this.value]);
     });
   }
 
-  /** Adds row `row` of another table to the current row. */
-  addRow(other: Means, row: number): void {
+  /** Adds row `row` of another table with the same kind of value to the current row. */
+  addRow(other: StepTable, row: number): void {
     this.addStatus(other.status[row] as number);
-    for (let m = 0; m < WIDTH; m += 1) this.addMetric(m, other.counts[row * WIDTH + m] as number, other.sums[row * WIDTH + m] as number);
+    for (let m = 0; m < WIDTH; m += 1) {
+      const count = other.counts[row * WIDTH + m] as number;
+      if (count > 0) this.addMetric(m, count, other.sums[row * WIDTH + m] as number);
+    }
   }
 
   /**
-   * The averages as a page of health statuses. Values have two decimals; rounding the sum to two decimals makes it independent of the
-   * order of addition.
+   * A page of health statuses. Values have two decimals; rounding the sum to two decimals makes a mean independent of the order of
+   * addition.
    */
   toPage(more: boolean): HistoryPage {
     const page = emptyPage(this.count);
@@ -70,7 +80,8 @@ export class Means {
       const column = page.metrics[m] as Float64Array;
       for (let row = 0; row < this.count; row += 1) {
         const count = this.counts[row * WIDTH + m] as number;
-        column[row] = count === 0 ? Number.NaN : Math.round(Math.round((this.sums[row * WIDTH + m] as number) * 100) / count) / 100;
+        const hundredths = Math.round((this.sums[row * WIDTH + m] as number) * 100);
+        column[row] = count === 0 ? Number.NaN : Math.round(this.value === 'mean' ? hundredths / count : hundredths) / 100;
       }
     }
     return { ...page, count: this.count, more };
