@@ -51,8 +51,8 @@ export interface StatusDocument {
   readonly started: string;
   readonly uptime_seconds: number;
   readonly clock_events: readonly { readonly kind: 'step' | 'suspend'; readonly timestamp: string; readonly delta_seconds: number }[];
-  /** Of the local node. A service before 1.0 does not report them. */
-  readonly thresholds?: Readonly<Record<Metric, { readonly warning: number | null; readonly critical: number | null }>>;
+  /** Of the local node. */
+  readonly thresholds: Readonly<Record<Metric, { readonly warning: number; readonly critical: number }>>;
   readonly host: { readonly hostname: string; readonly model: string } | null;
   readonly nodes: readonly NodeState[];
   readonly open_alerts: Readonly<Record<Severity, number>>;

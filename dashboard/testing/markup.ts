@@ -135,6 +135,12 @@ const STATUS = {
   nodes: [],
   open_alerts: { WARNING: 0, ERROR: 0, CRITICAL: 0 },
   publish: { configured_hertz: 1, measured_hertz: 1, missed: 0 },
+  thresholds: {
+    cpu_percent: { warning: 80, critical: 95 },
+    memory_percent: { warning: 80, critical: 95 },
+    disk_percent: { warning: 80, critical: 95 },
+    temperature: { warning: 75, critical: 85 },
+  },
   collectors: [],
   temperature_sensor: { sensor: 'cpu-thermal', reason: 'Raspberry Pi' },
   power: { undervoltage: false, throttle_events: null },

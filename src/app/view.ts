@@ -183,6 +183,7 @@ export class View implements ServiceView {
         samples: taken,
         missed,
       },
+      thresholds: this.#options.thresholds(),
       collectors: sampler.probeStates().map((state) => ({
         ...state,
         age_seconds: state.age_seconds === null ? null : round(state.age_seconds),

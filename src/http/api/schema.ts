@@ -197,6 +197,8 @@ const diskSchema = v.strictObject({
   problem: v.pipe(v.nullable(v.string()), about('Why it is unavailable.')),
 });
 
+const thresholdsSchema = v.strictObject({ warning: v.number(), critical: v.number() });
+
 export const statusDocumentSchema = v.strictObject({
   status: v.pipe(statusSchema, about('The worst status of all nodes.')),
   version: v.string(),
@@ -230,6 +232,15 @@ export const statusDocumentSchema = v.strictObject({
     samples: count('Samples taken since the service started.'),
     missed: count('Samples missed since the service started.'),
   }),
+  thresholds: v.pipe(
+    v.strictObject({
+      cpu_percent: thresholdsSchema,
+      memory_percent: thresholdsSchema,
+      disk_percent: thresholdsSchema,
+      temperature: thresholdsSchema,
+    }),
+    about("The thresholds applied to this machine's metrics, in the metric's unit."),
+  ),
   collectors: v.array(
     v.strictObject({
       metric: v.string(),

@@ -12,14 +12,16 @@ export interface Threshold {
  * open alerts. An ERROR's threshold is a time, not a value of the metric.
  */
 export function thresholdsOf({ book, local, node, status }: PageState, metric: Metric): Threshold[] {
-  const own = node === local ? status?.thresholds?.[metric] : undefined;
-  const configured = [
-    { severity: 'WARNING', value: own?.warning ?? null },
-    { severity: 'CRITICAL', value: own?.critical ?? null },
-  ] as const;
+  const own = node === local ? status?.thresholds[metric] : undefined;
+  const configured = own
+    ? ([
+        { severity: 'WARNING', value: own.warning },
+        { severity: 'CRITICAL', value: own.critical },
+      ] as const)
+    : [];
   const open = openAlertsAbout(book, node, metric).flatMap(({ severity, threshold }) =>
     severity === 'ERROR' ? [] : [{ severity, value: threshold }],
   );
-  const all = [...configured.flatMap(({ severity, value }) => (value === null ? [] : [{ severity, value }])), ...open];
+  const all = [...configured, ...open];
   return all.filter(({ value }, i) => all.findIndex((other) => other.value === value) === i);
 }
