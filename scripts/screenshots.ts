@@ -20,6 +20,7 @@ const VIEWS: Readonly<Record<string, string>> = {
   wall: '#/wall',
   node: '#/nodes/robot-3?range=1h',
   alerts: '#/alerts',
+  alert: '#/alerts/robot-3%2Ftemperature%2F01',
   system: '#/system',
 };
 const SIZES = {
@@ -27,6 +28,13 @@ const SIZES = {
   laptop: { width: 1366, height: 800 },
   projector: { width: 1920, height: 1080 },
 };
+
+/** Alerts of the lesson that were resolved. */
+const PAST = [
+  { robot: 'robot-1', second: 2400, lasts: 95 },
+  { robot: 'robot-5', second: 5200, lasts: 310 },
+  { robot: 'robot-2', second: 8100, lasts: 40 },
+];
 
 /** The values of a robot in a second of the lesson: a load that follows the exercises, and temperature that follows the load. */
 function lesson(robot: number, second: number): Pick<HealthStatus, 'cpu_percent' | 'memory_percent' | 'disk_percent' | 'temperature'> {
@@ -64,6 +72,21 @@ try {
     ROBOTS.forEach((name, i) => {
       const values = lesson(i + 1, second);
       const isWarm = (values.temperature ?? 0) >= 75;
+      const busy = PAST.find((one) => one.robot === name && (one.second === second || one.second + one.lasts === second));
+      if (busy) {
+        const resolved = busy.second !== second;
+        const alert_id = `${name}/cpu_percent/${busy.second}`;
+        const value = resolved ? 62.5 : 91.3;
+        service.remoteNodes.onAlert({
+          alert_id,
+          severity: 'WARNING',
+          metric: 'cpu_percent',
+          value,
+          threshold: 80,
+          timestamp: isoUtc(nowMs),
+          resolved,
+        });
+      }
       service.remoteNodes.onHealthStatus(statusOf(name, nowMs, { ...values, status: isWarm ? 'WARNING' : 'OK' }));
       if (!isWarm || warning) return;
       warning = { alert_id: `${name}/temperature/01`, severity: 'WARNING', value: 75.1, timestamp: isoUtc(nowMs), ...raised };

@@ -78,6 +78,7 @@ addEventListener('hashchange', () => {
   scrollTo(0, 0);
   draw();
 });
+addEventListener('routechange', draw);
 addEventListener('online', () => monitor.reconnectNow());
 document.addEventListener('visibilitychange', () => {
   if (document.visibilityState === 'visible') monitor.reconnectNow();

@@ -1,4 +1,4 @@
-import { type AlertBook, buildBook } from './alert-book.ts';
+import { type AlertBook, buildBook, nodeOfAlert } from './alert-book.ts';
 import { type Api, ApiError } from './api.ts';
 import type { BandStep, Point } from './series.ts';
 import type { Alert, HealthStatus, List } from './types.ts';
@@ -28,6 +28,34 @@ export async function fetchChanges(api: Api, node: string, fromMs: number, toMs:
   return (await api.getJson<List<Alert>>(`alerts?changes=true&${nodeQuery(node)}&${range}&limit=1000`, signal)).data.toReversed();
 }
 
+/** Pages of past alerts that the page loads at most, of 1,000 changes each. */
+const MAX_PAGES = 5;
+
+/** Fetches the changes of all alerts, or of one node's, of the last hours, the latest first; `isMore`: there are older ones. */
+export async function fetchPastChanges(
+  api: Api,
+  hours: number,
+  signal: AbortSignal,
+  node: string | null = null,
+): Promise<{ readonly changes: readonly Alert[]; readonly isMore: boolean }> {
+  const changes: Alert[] = [];
+  let path: string | null = `alerts?changes=true&hours=${hours}&limit=1000${node === null ? '' : `&${nodeQuery(node)}`}`;
+  for (let pages = 0; path !== null && pages < MAX_PAGES; pages += 1) {
+    const { body, next }: { body: List<Alert>; next: string | null } = await api.getPage<List<Alert>>(path, signal);
+    changes.push(...body.data);
+    path = next;
+  }
+  return { changes, isMore: path !== null };
+}
+
+/** Fetches the changes of one alert. The API has no search for ids. */
+export async function fetchEpisode(api: Api, id: string, signal: AbortSignal): Promise<readonly Alert[]> {
+  const { changes } = await fetchPastChanges(api, EPISODE_HOURS, signal, nodeOfAlert(id));
+  return changes.filter(({ alert_id }) => alert_id === id);
+}
+
+/** A link to an alert works for this long. */
+const EPISODE_HOURS = 720;
 const DAY_MS = 86_400_000;
 const isoOf = (ms: number): string => new Date(ms).toISOString();
 

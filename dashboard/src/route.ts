@@ -34,3 +34,9 @@ function decoded(text: string): string {
     return text;
   }
 }
+
+/** Changes the address without a step in the browser's history, as filters do. */
+export function replaceRoute(route: Parameters<typeof hrefOf>[0]): void {
+  history.replaceState(null, '', hrefOf(route));
+  dispatchEvent(new Event('routechange'));
+}

@@ -11,7 +11,7 @@ import { until } from '../../../testkit/wait.ts';
 
 t.setTimeout(900_000);
 const skip = CHROMIUM === '' && 'needs the Debian package chromium';
-const VIEWS = ['#/wall', '#/nodes', '#/nodes/robot-3?range=1h', '#/alerts', '#/system', '#/nothing'];
+const VIEWS = ['#/wall', '#/nodes', '#/nodes/robot-3?range=1h', '#/alerts', '#/alerts/robot-3%2Fcpu_percent%2F1', '#/system', '#/nothing'];
 const SIZES = [
   { width: 360, height: 740 },
   { width: 1366, height: 768 },
@@ -137,4 +137,33 @@ t.test('each view is shown again after a reload, and by a link', { skip }, async
     t.match(page.url(), address);
     await page.close();
   }
+});
+
+t.test('alerts: filtered by the address, one of them with its history and what to do', { skip }, async (t) => {
+  const { service } = await fleet(t, 3);
+  const nowMs = Date.now();
+  service.remoteNodes.onAlert(alertOf('robot-2', '7', nowMs - 60_000, { severity: 'CRITICAL', value: 97 }));
+  service.remoteNodes.onAlert(alertOf('robot-2', '7', nowMs - 20_000, { severity: 'CRITICAL', value: 60, resolved: true }));
+  await service.settled();
+  const browser = await launchBrowser();
+  t.teardown(() => browser.close());
+  const { page, errors } = await openPage(browser, `${service.url}/#/alerts`);
+  const rows = page.locator('.episode');
+  await until('both are listed', async () => (await rows.count()) === 2);
+  t.match(await rows.first().innerText(), /WARNING[\s\S]*robot-3 CPU usage is high[\s\S]*open for/, 'the open one first');
+  t.match(await rows.last().innerText(), /CRITICAL[\s\S]*robot-2 CPU usage was critically high[\s\S]*lasted 40 s/);
+  await page.getByLabel('State').selectOption('past');
+  await until('only the past one', async () => (await rows.count()) === 1);
+  t.match(page.url(), /state=past/, 'the address has the filter');
+  await page.reload();
+  await until('again after a reload', async () => (await rows.count()) === 1);
+  await rows.first().click();
+  await page.getByRole('heading', { name: 'CPU usage was critically high' }).waitFor();
+  await page.getByText('What to do now').waitFor();
+  t.equal(await page.locator('tbody tr').count(), 2, 'its changes');
+  await page.getByRole('link', { name: 'Show the measurements around it' }).click();
+  await until('the node in that time', async () => /#\/nodes\/robot-2\?from=/.test(page.url()));
+  await page.goto(`${service.url}/#/alerts/nobody%2Fcpu_percent%2F1`);
+  await page.getByText('This alert is not known.').waitFor();
+  t.same(errors, []);
 });

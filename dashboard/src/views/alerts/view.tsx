@@ -1,16 +1,210 @@
+import './style.css';
 import type { VNode } from 'preact';
-import { Bell } from '../../icons.tsx';
+import { useEffect, useState } from 'preact/hooks';
+import { reasonOf } from '../../api.ts';
+import { type Episode, type EpisodeFilter, episodesOf, inOrder, matches } from '../../episodes.ts';
+import { duration } from '../../format.ts';
+import { Bell, SEVERITY_ICONS, STATUS_ICONS } from '../../icons.tsx';
+import { fetchEpisode, fetchPastChanges } from '../../requests.ts';
+import { hrefOf, replaceRoute } from '../../route.ts';
+import { alertTitle, metricName } from '../../text.ts';
+import { Time } from '../../time.tsx';
+import type { Alert, Severity } from '../../types.ts';
 import { words } from '../../words/words.ts';
-import { AlertList, ResolvedList } from '../node/alert-list.tsx';
 import type { View, ViewProps } from '../view.ts';
+import { EpisodePage } from './episode-page.tsx';
 
-/** Open and past alerts of all nodes. */
-function Alerts({ link, nowMs, state }: ViewProps): VNode {
+const PERIODS: Readonly<Record<string, number>> = { '24h': 24, '7d': 168, '30d': 720 };
+const SEVERITIES: readonly Severity[] = ['CRITICAL', 'ERROR', 'WARNING'];
+
+/** Changes loaded from the service; null: still loading. */
+interface Past {
+  readonly changes: readonly Alert[] | null;
+  readonly problem: string | null;
+  readonly isMore: boolean;
+}
+const LOADING: Past = { changes: null, problem: null, isMore: false };
+
+/** Open and past alerts of all nodes with filters, or one of them. */
+function Alerts(props: ViewProps): VNode {
+  const { api, nowMs, route, state } = props;
+  const { item, query } = route;
+  const period = query['period'] !== undefined && query['period'] in PERIODS ? query['period'] : '24h';
+  const [past, setPast] = useState<Past>(LOADING);
+  const [attempt, setAttempt] = useState(0);
+  const isLive = state.connection.phase === 'live';
+  useEffect(() => {
+    if (!isLive) return undefined;
+    const ending = new AbortController();
+    const request =
+      item === null
+        ? fetchPastChanges(api, PERIODS[period] as number, ending.signal)
+        : fetchEpisode(api, item, ending.signal).then((changes) => ({ changes, isMore: false }));
+    request.then(
+      ({ changes, isMore }) => setPast({ changes, problem: null, isMore }),
+      (error: unknown) => {
+        if (!ending.signal.aborted) setPast({ changes: null, problem: reasonOf(error) ?? words.connection.noAnswer, isMore: false });
+      },
+    );
+    return () => ending.abort();
+  }, [item, period, isLive, attempt]);
+
+  // Changes since then come with the event stream.
+  const live = [...state.book.open, ...state.book.resolved].map(({ alert }) => alert);
+  const episodes = episodesOf([...(past.changes ?? []), ...live]);
+  if (item !== null) {
+    const episode = episodes.find(({ id }) => id === item) ?? null;
+    return <EpisodePage {...props} episode={episode} isLoading={past.changes === null && past.problem === null} />;
+  }
+  const filter: EpisodeFilter = {
+    node: query['node'] ?? null,
+    severity: SEVERITIES.find((severity) => severity === query['severity']) ?? null,
+    metric: query['metric'] ?? null,
+    state: query['state'] === 'open' || query['state'] === 'past' ? query['state'] : null,
+  };
+  const shown = inOrder(episodes.filter((episode) => matches(filter, episode)));
+  const text = words.episodes;
   return (
-    <main class="page">
-      <AlertList state={state} isOutdated={link.state === 'gone'} nowMs={nowMs} />
-      <ResolvedList entries={state.book.resolved} node={state.local} nowMs={nowMs} />
+    <main class={`page one${props.link.state === 'gone' ? ' lost' : ''}`}>
+      <Filters filter={filter} period={period} query={query} episodes={episodes} />
+      <section class="card episodes" aria-labelledby="episodes-title" aria-busy={past.changes === null && past.problem === null}>
+        <div class="bar">
+          <h2 id="episodes-title">{text.count(shown.length)}</h2>
+          {props.link.state === 'gone' && <span class="known">{words.shell.lastKnown}</span>}
+        </div>
+        {past.problem !== null && (
+          <p class="notice">
+            {words.shell.failed(past.problem)}{' '}
+            <button type="button" onClick={() => setAttempt(attempt + 1)}>
+              {words.shell.tryAgain}
+            </button>
+          </p>
+        )}
+        {past.changes === null && past.problem === null && <p class="muted">{words.shell.loading}</p>}
+        {past.changes !== null && shown.length === 0 && (
+          <p class="calm">
+            <STATUS_ICONS.OK />
+            {text.none}
+          </p>
+        )}
+        <ul>
+          {shown.map((episode) => (
+            <li key={episode.id}>
+              <Row episode={episode} nowMs={nowMs} />
+            </li>
+          ))}
+        </ul>
+        {past.isMore && <p class="muted">{text.isMore}</p>}
+      </section>
     </main>
+  );
+}
+
+function Row({ episode, nowMs }: { episode: Episode; nowMs: number }): VNode {
+  const { changes, current, fromMs, id, node, severity, toMs } = episode;
+  const shown = toMs === null ? current : severity;
+  const Icon = SEVERITY_ICONS[shown];
+  const last = changes.at(-1) as Alert;
+  const seconds = ((toMs ?? nowMs) - fromMs) / 1000;
+  return (
+    <a class={`episode ${toMs === null ? `open ${shown.toLowerCase()}` : 'past'}`} href={hrefOf({ view: 'alerts', item: id })}>
+      <span class={`state ${shown.toLowerCase()}`}>
+        <Icon />
+        {words.status[shown].word}
+      </span>
+      <span class="what">
+        <b>{node}</b> {alertTitle({ ...last, severity: shown }, node, toMs === null ? 'present' : 'past')}
+      </span>
+      <span class="when">
+        <Time ms={fromMs} nowMs={nowMs} /> ·{' '}
+        {toMs === null ? words.episodes.openFor(duration(seconds)) : words.episodes.lasted(duration(seconds))}
+      </span>
+    </a>
+  );
+}
+
+interface FiltersProps {
+  readonly filter: EpisodeFilter;
+  readonly period: string;
+  readonly query: Readonly<Record<string, string>>;
+  readonly episodes: readonly Episode[];
+}
+
+function Filters({ episodes, filter, period, query }: FiltersProps): VNode {
+  const text = words.episodes;
+  const set = (name: string, value: string): void => {
+    const { [name]: _, ...others } = query;
+    replaceRoute({ view: 'alerts', query: value === '' ? others : { ...others, [name]: value } });
+  };
+  const unique = (values: readonly string[]): string[] =>
+    [...new Set(values)].sort((a, b) => a.localeCompare(b, undefined, { numeric: true }));
+  const nodes = unique([...episodes.map(({ node }) => node), ...(filter.node === null ? [] : [filter.node])]);
+  const metrics = unique([...episodes.map(({ metric }) => metric), ...(filter.metric === null ? [] : [filter.metric])]);
+  return (
+    <search class="filters">
+      <Choice
+        label={text.period}
+        name="period"
+        value={period}
+        options={Object.keys(PERIODS).map((key) => [key, text.periods[key as '24h']])}
+        onChange={set}
+      />
+      <Choice
+        label={text.state}
+        name="state"
+        value={filter.state ?? ''}
+        options={[
+          ['', text.all],
+          ['open', text.open],
+          ['past', text.past],
+        ]}
+        onChange={set}
+      />
+      <Choice
+        label={text.severity}
+        name="severity"
+        value={filter.severity ?? ''}
+        options={[['', text.all], ...SEVERITIES.map((one) => [one, words.status[one].word] as const)]}
+        onChange={set}
+      />
+      <Choice
+        label={text.node}
+        name="node"
+        value={filter.node ?? ''}
+        options={[['', text.all], ...nodes.map((one) => [one, one] as const)]}
+        onChange={set}
+      />
+      <Choice
+        label={text.metric}
+        name="metric"
+        value={filter.metric ?? ''}
+        options={[['', text.all], ...metrics.map((one) => [one, metricName(one)] as const)]}
+        onChange={set}
+      />
+    </search>
+  );
+}
+
+interface ChoiceProps {
+  readonly label: string;
+  readonly name: string;
+  readonly value: string;
+  readonly options: readonly (readonly [string, string])[];
+  readonly onChange: (name: string, value: string) => void;
+}
+
+function Choice({ label, name, onChange, options, value }: ChoiceProps): VNode {
+  return (
+    <label>
+      {label}
+      <select name={name} value={value} onChange={(event) => onChange(name, event.currentTarget.value)}>
+        {options.map(([key, text]) => (
+          <option key={key} value={key} selected={key === value}>
+            {text}
+          </option>
+        ))}
+      </select>
+    </label>
   );
 }
 

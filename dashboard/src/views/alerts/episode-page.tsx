@@ -1,0 +1,143 @@
+import type { VNode } from 'preact';
+import { useState } from 'preact/hooks';
+import type { Episode } from '../../episodes.ts';
+import { decimal, duration, limit } from '../../format.ts';
+import { SEVERITY_ICONS } from '../../icons.tsx';
+import { hrefOf } from '../../route.ts';
+import { alertHelp, alertTitle, isMetric } from '../../text.ts';
+import { Time } from '../../time.tsx';
+import type { Alert } from '../../types.ts';
+import { words } from '../../words/words.ts';
+import type { ViewProps } from '../view.ts';
+
+/** Shown before and after the alert. */
+const AROUND_MS = 600_000;
+
+/** One alert: what it means, what to do, and its changes. */
+export function EpisodePage({ episode, isLoading, link, nowMs }: ViewProps & { episode: Episode | null; isLoading: boolean }): VNode {
+  const text = words.episodes;
+  const back = (
+    <p>
+      <a href={hrefOf({ view: 'alerts' })}>{text.toAll}</a>
+    </p>
+  );
+  if (!episode) {
+    return (
+      <main class="page one">
+        <section class="card">
+          <h2>{isLoading && link.state !== 'gone' ? words.shell.loading : text.unknown}</h2>
+          {back}
+        </section>
+      </main>
+    );
+  }
+  const { changes, current, fromMs, metric, node, peak, severity, toMs } = episode;
+  const shown = toMs === null ? current : severity;
+  const Icon = SEVERITY_ICONS[shown];
+  const last = changes.at(-1) as Alert;
+  const { action, meaning } = alertHelp(last);
+  const unit = isMetric(metric) ? words.metrics[metric].unit : '';
+  const around = {
+    from: new Date(fromMs - AROUND_MS).toISOString(),
+    to: new Date(Math.min(nowMs, (toMs ?? nowMs) + AROUND_MS)).toISOString(),
+  };
+  const facts: readonly (readonly [string, VNode | string])[] = [
+    [text.node, <a href={hrefOf({ view: 'nodes', item: node })}>{node}</a>],
+    [text.begin, <Time ms={fromMs} nowMs={nowMs} />],
+    [text.end, toMs === null ? text.stillOpen : <Time ms={toMs} nowMs={nowMs} />],
+    [text.length, duration(((toMs ?? nowMs) - fromMs) / 1000)],
+    [text.highest, severity === 'ERROR' ? duration(peak) : `${decimal(peak)} ${unit}`],
+  ];
+  return (
+    <main class={`page one${link.state === 'gone' ? ' lost' : ''}`}>
+      <section class={`card alert ${shown.toLowerCase()}`} aria-labelledby="episode-title">
+        <Icon />
+        <div>
+          <p class="severity">
+            {words.status[shown].word}
+            {toMs === null ? '' : ` · ${text.resolved}`}
+          </p>
+          <h2 id="episode-title">{alertTitle({ ...last, severity: shown }, node, toMs === null ? 'present' : 'past')}</h2>
+        </div>
+      </section>
+      <section class="card help">
+        <h3>{text.meaning}</h3>
+        <p>{meaning}</p>
+        <h3>{text.action}</h3>
+        <p>{action}</p>
+      </section>
+      <section class="card">
+        <dl class="facts">
+          {facts.map(([term, fact]) => (
+            <div key={term}>
+              <dt>{term}</dt>
+              <dd>{fact}</dd>
+            </div>
+          ))}
+        </dl>
+        {isMetric(metric) && (
+          <p>
+            <a href={hrefOf({ view: 'nodes', item: node, query: around })}>{text.showAround}</a>
+          </p>
+        )}
+        <Share />
+      </section>
+      <section class="card">
+        <h3>{text.changes}</h3>
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">{text.time}</th>
+              <th scope="col">{text.severity}</th>
+              <th scope="col">{text.value}</th>
+              <th scope="col">{text.threshold}</th>
+            </tr>
+          </thead>
+          <tbody>
+            {changes.map((change) => (
+              <tr key={`${change.timestamp} ${change.severity} ${change.resolved}`}>
+                <td>
+                  <Time ms={Date.parse(change.timestamp)} nowMs={nowMs} />
+                </td>
+                <td>{change.resolved ? text.resolved : words.status[change.severity].word}</td>
+                <td>{change.severity === 'ERROR' ? duration(change.value) : `${decimal(change.value)} ${unit}`}</td>
+                <td>{change.severity === 'ERROR' ? duration(change.threshold) : limit(change.threshold, unit)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </section>
+      {back}
+    </main>
+  );
+}
+
+/** The address to pass on. Without HTTPS there is no clipboard for pages, so the address is shown to be copied by hand. */
+function Share(): VNode {
+  const [isShown, setShown] = useState(false);
+  const [isCopied, setCopied] = useState(false);
+  const copy = (): void => {
+    const copied = navigator.clipboard?.writeText(location.href) ?? Promise.reject(new Error('no clipboard'));
+    copied.then(
+      () => setCopied(true),
+      () => setShown(true),
+    );
+  };
+  return (
+    <p class="share">
+      <button type="button" onClick={copy}>
+        {words.episodes.copyLink}
+      </button>
+      <span role="status">{isCopied ? words.episodes.copied : ''}</span>
+      {isShown && (
+        <input
+          readOnly
+          value={location.href}
+          aria-label={words.episodes.copyLink}
+          ref={(input) => input?.select()}
+          onFocus={(event) => event.currentTarget.select()}
+        />
+      )}
+    </p>
+  );
+}
