@@ -151,7 +151,9 @@ t.test('alerts: filtered by the address, one of them with its history and what t
   const rows = page.locator('.episode');
   await until('both are listed', async () => (await rows.count()) === 2);
   t.match(await rows.first().innerText(), /WARNING[\s\S]*robot-3 CPU usage is high[\s\S]*open for/, 'the open one first');
-  t.match(await rows.last().innerText(), /CRITICAL[\s\S]*robot-2 CPU usage was critically high[\s\S]*lasted 40 s/);
+  await until('the past one with its length', async () =>
+    /CRITICAL[\s\S]*robot-2 CPU usage was critically high[\s\S]*lasted 40 s/.test(await rows.last().innerText()),
+  );
   await page.getByLabel('State').selectOption('past');
   await until('only the past one', async () => (await rows.count()) === 1);
   t.match(page.url(), /state=past/, 'the address has the filter');

@@ -105,7 +105,10 @@ function Row({ episode, nowMs }: { episode: Episode; nowMs: number }): VNode {
   const shown = toMs === null ? current : severity;
   const Icon = SEVERITY_ICONS[shown];
   const last = changes.at(-1) as Alert;
-  const seconds = ((toMs ?? nowMs) - fromMs) / 1000;
+  const length = duration(((toMs ?? nowMs) - fromMs) / 1000);
+  // It was raised before the period of which the changes are loaded.
+  const isCut = changes[0]?.resolved === true;
+  const state = isCut ? words.episodes.resolved : toMs === null ? words.episodes.openFor(length) : words.episodes.lasted(length);
   return (
     <a class={`episode ${toMs === null ? `open ${shown.toLowerCase()}` : 'past'}`} href={hrefOf({ view: 'alerts', item: id })}>
       <span class={`state ${shown.toLowerCase()}`}>
@@ -116,8 +119,7 @@ function Row({ episode, nowMs }: { episode: Episode; nowMs: number }): VNode {
         <b>{node}</b> {alertTitle({ ...last, severity: shown }, node, toMs === null ? 'present' : 'past')}
       </span>
       <span class="when">
-        <Time ms={fromMs} nowMs={nowMs} /> ·{' '}
-        {toMs === null ? words.episodes.openFor(duration(seconds)) : words.episodes.lasted(duration(seconds))}
+        <Time ms={fromMs} nowMs={nowMs} /> · {state}
       </span>
     </a>
   );
