@@ -27,6 +27,7 @@ t.test('the counts of one /status belong together although parts of it take time
     clocks: { monotonicSeconds: () => 0, wallMilliseconds: () => 0 },
     disks: () => [],
     // A sample is taken meanwhile.
+    thresholds: () => ({}),
     power: {
       read: async () => {
         samples += 1;

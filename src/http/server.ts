@@ -293,7 +293,13 @@ type Files = (request: IncomingMessage, response: ServerResponse, missing: () =>
 /** Serves the built dashboard. sirv lists the folder once at the start and serves only these files, so that no path leads out of it. */
 export function dashboardFiles(folder: string): Files {
   if (!existsSync(folder)) return (_request, _response, missing) => missing();
-  const files = sirv(folder, { etag: true, brotli: true, gzip: true });
+  const files = sirv(folder, {
+    etag: true,
+    brotli: true,
+    gzip: true,
+    // sirv replaces the header that the origins need.
+    setHeaders: (response) => response.setHeader('Vary', 'Accept-Encoding, Origin'),
+  });
   return (request, response, missing) => {
     guard(request, response);
     // sirv's own setHeaders option leaves out 304 responses. A browser would then apply the API's policy to the cached page and block it.

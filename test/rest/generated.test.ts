@@ -137,7 +137,7 @@ function begin(target: string, headers: Readonly<Record<string, string>>): Promi
  * Parameters with rules beyond their own schema: dates that exist, ranges that do not end before they begin, cursors that were given out,
  * what goes together.
  */
-const FURTHER_RULES = ['from', 'to', 'hours', 'by', 'cursor', 'after'];
+const FURTHER_RULES = ['from', 'to', 'hours', 'by', 'cursor', 'after', 'value'];
 
 const seen = new Map<string, number>();
 

@@ -257,13 +257,19 @@ t.test('a token file that holds no token refuses to start, and does not show its
 });
 
 t.test('the dashboard is served with its guards, and requested again after an update', async (t) => {
-  for (const path of ['/', '/index.html', '/main.js', '/style.css']) {
+  for (const path of ['/', '/index.html', '/main.js', '/main.css', '/manifest.webmanifest', '/status/ok.svg']) {
     const { headers, status, body } = await ask(plain, 'GET', path);
     t.equal(status, 200, path);
     t.match(headers['content-security-policy'], /default-src 'self'/);
     t.equal(headers['x-content-type-options'], 'nosniff');
     t.equal(headers['cache-control'], 'no-cache');
     t.equal(Number(headers['content-length']), Buffer.byteLength(body));
+    for (const encoding of ['br', 'gzip']) {
+      const small = await ask(plain, 'HEAD', path, { 'Accept-Encoding': encoding });
+      t.equal(small.headers['content-encoding'], encoding, `${path} is there in ${encoding}`);
+      t.ok(Number(small.headers['content-length']) < Buffer.byteLength(body));
+      t.match(small.headers['vary'], /Accept-Encoding/);
+    }
     const again = await ask(plain, 'GET', path, { 'If-None-Match': headers['etag'] as string });
     t.equal(again.status, 304);
     // A browser takes them over from there.
