@@ -13,7 +13,7 @@ import { temporaryFolder } from '../../testkit/folder.ts';
 import { reserveDomain } from '../../testkit/network/domain.ts';
 import { NO_ROS } from '../../testkit/network/this-machine.ts';
 import { alertOf, LOCAL, startGathering, statusOf, TestClocks } from '../../testkit/service/remote-nodes.ts';
-import { type StatusDocument, startIn } from '../../testkit/service/rest.ts';
+import { measured, type StatusDocument, startIn } from '../../testkit/service/rest.ts';
 import { ROOT, RunningService } from '../../testkit/service/service.ts';
 
 type Alerts = { readonly count: number; readonly data: readonly Alert[] };
@@ -42,6 +42,7 @@ async function serviceWithRobot(t: Test, folder = temporaryFolder(t)) {
     config: { alerts: { raise_after_seconds: 3600 }, ros: { transport: 'embedded', domain_id: domain, discovery_range: 'LOCALHOST' } },
     environment: NO_ROS,
   });
+  await measured(service); // Before the first sample this node has no time and no status.
   const robot = new LoopbackParticipant(t, domain);
   const publish = robot.write('/robot1/health_status', HEALTH_STATUS);
   const alert = robot.write('/robot1/alerts', ALERT_TYPE);
