@@ -39,14 +39,18 @@ export function compareClocks(before: ClockReading, after: ClockReading): ClockE
   return events;
 }
 
-/** Interval of comparing all three clocks: reading boot time costs one or two system calls. */
-const COMPARE_SECONDS = 1;
+/**
+ * Interval of reading boot time while the wall clock does not jump. It bounds how late a suspend is detected during which the wall clock was
+ * set back by its length; any other one moves the wall clock.
+ */
+const BOOT_READ_SECONDS = 60;
 
 /** Detects suspends and steps of the wall clock. */
 export class ClockCheck {
   readonly #clocks: Clocks;
   readonly #record: (event: ClockEvent) => void;
   #last: ClockReading | null = null;
+  #bootReadSeconds = Number.NEGATIVE_INFINITY;
 
   constructor(clocks: Clocks, record: (event: ClockEvent) => void) {
     this.#clocks = clocks;
@@ -54,21 +58,25 @@ export class ClockCheck {
   }
 
   /**
-   * Called with every sample. A jump of the wall clock is detected at the first sample after it, so that the gap around it is at most one
-   * period; otherwise the clocks are compared once per second at most.
+   * Called with every sample, so that the gap around a jump is at most one period. Between two readings of boot time, which cost a system
+   * call, boot time advances as monotonic time does.
    */
   check(): void {
     const monotonicSeconds = this.#clocks.monotonicSeconds();
     const wallMilliseconds = this.#clocks.wallMilliseconds();
     const last = this.#last;
-    if (last) {
+    if (last && monotonicSeconds - this.#bootReadSeconds < BOOT_READ_SECONDS) {
       const passedSeconds = monotonicSeconds - last.monotonicSeconds;
       const wallJump = (wallMilliseconds - last.wallMilliseconds) / 1000 - passedSeconds;
-      if (passedSeconds < COMPARE_SECONDS && Math.abs(wallJump) < CLOCK_JUMP_SECONDS) return;
+      if (Math.abs(wallJump) < CLOCK_JUMP_SECONDS) {
+        const bootSeconds = last.bootSeconds === null ? null : last.bootSeconds + passedSeconds;
+        this.#last = { monotonicSeconds, wallMilliseconds, bootSeconds };
+        return;
+      }
     }
-    const reading: ClockReading = { monotonicSeconds, wallMilliseconds, bootSeconds: this.#clocks.bootSeconds() };
-    this.#last = reading;
+    this.#bootReadSeconds = monotonicSeconds;
+    this.#last = { monotonicSeconds, wallMilliseconds, bootSeconds: this.#clocks.bootSeconds() };
     if (!last) return;
-    for (const event of compareClocks(last, reading)) this.#record(event);
+    for (const event of compareClocks(last, this.#last)) this.#record(event);
   }
 }
