@@ -115,7 +115,7 @@ export class Service {
     this.#judge = new Judge(this.#rules);
     this.#temperature = new TemperatureSource(sysRoot, config.temperature.sensor, now, log);
     const disk = new DiskSource(config.disk.paths, now);
-    const sources = [new CpuSource(procRoot, now), new MemorySource(procRoot), disk, this.#temperature];
+    const sources = [this.#temperature, disk, new CpuSource(procRoot, now), new MemorySource(procRoot)];
     this.#sampler = new Sampler(
       sources.map((source) => new Probe(source, now)),
       clocks,

@@ -60,6 +60,36 @@ t.test('the same as df shows, which rounds up to a whole percent', async (t) => 
   }
 });
 
+t.test('after the first reading, / on ext4 is read in place, other file systems and paths in a thread', async (t) => {
+  const EXT4 = 0xef53;
+  const NFS = 0x6969;
+  const readInPlace = async (path: string, type: number): Promise<string[]> => {
+    const asked: string[] = [];
+    const answers = { [path]: { ...percentUsed(40), type } };
+    const inPlace: Statfs = (at, callback) => {
+      asked.push(at);
+      callback(null, { ...percentUsed(50), type });
+    };
+    const source = new DiskSource([path], now, statfsOf(answers), (_path, callback) => callback(false), inPlace);
+    await ask(source);
+    t.equal((await ask(source)).value, asked.length > 0 ? 50 : 40);
+    return asked;
+  };
+  t.same(await readInPlace('/', EXT4), ['/']);
+  t.same(await readInPlace('/', NFS), []);
+  t.same(await readInPlace('/data', EXT4), []);
+
+  const gone = new DiskSource(
+    ['/'],
+    now,
+    statfsOf({ '/': { ...percentUsed(40), type: EXT4 } }),
+    (_path, callback) => callback(false),
+    (_path, callback) => callback(new Error('EIO: i/o error'), percentUsed(0)),
+  );
+  await ask(gone);
+  t.same(await ask(gone), { problem: '/: EIO: i/o error', value: 0 });
+});
+
 t.test('the fullest path counts, regardless of the order', async (t) => {
   const known = { '/': percentUsed(40), '/data': percentUsed(90), '/boot': percentUsed(10) };
   for (const paths of [

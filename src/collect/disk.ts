@@ -1,4 +1,4 @@
-import { stat, statfs } from 'node:fs';
+import { stat, statfs, statfsSync } from 'node:fs';
 import type { DiskReading } from '../core/health-status.ts';
 import { toHundredths } from '../core/metrics.ts';
 import { DEADLINE_SECONDS } from './probe.ts';
@@ -9,6 +9,8 @@ export interface Blocks {
   readonly blocks: number;
   readonly bfree: number;
   readonly bavail: number;
+  /** Magic number of the file system. */
+  readonly type?: number;
 }
 
 /**
@@ -33,6 +35,25 @@ const isHidden: IsHidden = (path, callback) => {
 /** Called with the numbers of one path or an error; tests pass one that hangs. */
 export type Statfs = (path: string, callback: (error: NodeJS.ErrnoException | null, blocks: Blocks) => void) => void;
 
+/**
+ * For / on ext2, ext3 or ext4 the kernel answers from memory, without looking up a path or waiting for a disk. A thread would cost more than the
+ * read. Other file systems may ask a server, and other paths the disk.
+ */
+function isInMemory(path: string, type: number | undefined): boolean {
+  return path === '/' && type === 0xef53;
+}
+
+const statfsInPlace: Statfs = (path, callback) => {
+  let blocks: Blocks;
+  try {
+    blocks = statfsSync(path);
+  } catch (error) {
+    callback(error as NodeJS.ErrnoException, { blocks: 0, bfree: 0, bavail: 0 });
+    return;
+  }
+  callback(null, blocks);
+};
+
 /** A read that takes longer continues in the background; the other paths do not wait for it. */
 const SLOW_SECONDS = DEADLINE_SECONDS / 2;
 /**
@@ -51,6 +72,8 @@ interface DiskPath {
   askedSeconds: number | null;
   /** Whether the path was checked for a hiding mount. Such a mount exists from the start of the service, so one check suffices. */
   isKnown: boolean;
+  /** Whether it is read in place; known after the first reading. */
+  isInMemory: boolean;
 }
 
 /** Reads the usage of the fullest configured path. A path that fails or hangs affects only its own reading. */
@@ -60,15 +83,31 @@ export class DiskSource implements Source {
   readonly #nowSeconds: () => number;
   readonly #statfs: Statfs;
   readonly #isHidden: IsHidden;
+  readonly #statfsInPlace: Statfs;
   #timer: NodeJS.Timeout | null = null;
 
-  constructor(paths: readonly string[], nowSeconds: () => number, ask: Statfs = statfs, look: IsHidden = isHidden) {
+  constructor(
+    paths: readonly string[],
+    nowSeconds: () => number,
+    ask: Statfs = statfs,
+    look: IsHidden = isHidden,
+    inPlace = statfsInPlace,
+  ) {
     this.#paths = paths
-      .map((path) => ({ path, percent: 0, readSeconds: -Infinity, problem: 'not read yet', askedSeconds: null, isKnown: false }))
+      .map((path) => ({
+        path,
+        percent: 0,
+        readSeconds: -Infinity,
+        problem: 'not read yet',
+        askedSeconds: null,
+        isKnown: false,
+        isInMemory: false,
+      }))
       .sort((a, b) => a.path.length - b.path.length);
     this.#nowSeconds = nowSeconds;
     this.#statfs = ask;
     this.#isHidden = look;
+    this.#statfsInPlace = inPlace;
   }
 
   /** The current state of each path. */
@@ -113,8 +152,9 @@ export class DiskSource implements Source {
       finish();
       return;
     }
-    this.#timer = setTimeout(finish, SLOW_SECONDS * 1000);
     askNext();
+    // Even a timer that is cleared would wake the process up.
+    if (open > 0) this.#timer = setTimeout(finish, SLOW_SECONDS * 1000);
   }
 
   close(): void {
@@ -133,7 +173,8 @@ export class DiskSource implements Source {
       }
       done();
     };
-    this.#statfs(disk.path, (error, blocks) => {
+    const read = disk.isInMemory ? this.#statfsInPlace : this.#statfs;
+    read(disk.path, (error, blocks) => {
       if (error) return answer(error.message);
       let percent: number;
       try {
@@ -141,6 +182,7 @@ export class DiskSource implements Source {
       } catch (problem) {
         return answer((problem as Error).message);
       }
+      disk.isInMemory = isInMemory(disk.path, blocks.type);
       if (disk.isKnown) return answer(null, percent);
       this.#isHidden(disk.path, (hidden) => {
         disk.isKnown = !hidden;

@@ -91,6 +91,7 @@ export class Sampler {
       if (this.#grid === grid) this.#immediate = setImmediate(this.#plan);
     } else if (this.#periodSeconds >= PRECISE_BELOW_SECONDS || plan.seconds > TIMER_GRAIN_SECONDS) {
       const early = this.#periodSeconds >= PRECISE_BELOW_SECONDS ? 0 : TIMER_GRAIN_SECONDS;
+      this.#boundWait();
       this.#timer = setTimeout(this.#plan, Math.max(1, Math.ceil((plan.seconds - early) * 1000)));
     } else {
       // Above 100 Hz, a timer would miss samples. The loop processes pending events, then sleeps here for the remaining fraction of a
@@ -123,10 +124,16 @@ export class Sampler {
       if (!probe.start(settled)) open.waiting -= 1;
     }
     settled();
-    if (this.#open === open && this.#periodSeconds >= PRECISE_BELOW_SECONDS) {
-      const graceSeconds = Math.min(DEADLINE_SECONDS, this.#periodSeconds / 2);
-      this.#graceTimer = setTimeout(() => this.#emit(), graceSeconds * 1000);
-    }
+  }
+
+  /**
+   * Bounds the wait for readings that have not ended within the turn of the event loop in which they were started. Most have, and even a timer
+   * that is cleared would wake the process up.
+   */
+  #boundWait(): void {
+    if (!this.#open || this.#graceTimer || this.#periodSeconds < PRECISE_BELOW_SECONDS) return;
+    const graceSeconds = Math.min(DEADLINE_SECONDS, this.#periodSeconds / 2);
+    this.#graceTimer = setTimeout(() => this.#emit(), graceSeconds * 1000);
   }
 
   #emit(): void {
