@@ -14,7 +14,7 @@ interface OpenHour {
   last: number;
 }
 
-/** An hour is closed after a node was silent this long. */
+/** An hour is closed when a node has sent no status for this long. */
 const SILENT_MS = 2 * HOUR_MS;
 
 /**

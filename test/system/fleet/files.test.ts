@@ -47,10 +47,10 @@ t.test('amtool takes alertmanager.yml, and alerts go where they should', async (
     ['teachers', ['severity=warning', 'room=lab-1']],
     ['on-call,workshop', ['severity=critical', 'room=workshop']],
     ['workshop', ['severity=warning', 'room=workshop']],
-    ['on-call,nobody', ['severity=critical', 'room=hall']],
+    ['on-call,discard', ['severity=critical', 'room=hall']],
     ['operators', ['severity=warning', 'room=hall']],
     ['operators', ['severity=warning']],
-    ['nobody', ['severity=info', 'room=lab-1']],
+    ['discard', ['severity=info', 'room=lab-1']],
   ];
   for (const [receivers, labels] of cases) {
     const { output, status } = run('amtool', [

@@ -191,7 +191,7 @@ async function everythingHasData(t: Test, { log, prometheus }: FleetServers): Pr
   }
 }
 
-/** Families that rules or dashboards name and that nobody has. */
+/** Families that rules or dashboards name and that no program exports. */
 function deadNames(families: ReadonlySet<string>): string[] {
   const named = new Set([...rules().map(({ expr }) => expr), ...queries().map(({ expr }) => expr)].flatMap(familiesOf));
   return [...named].filter((name) => !families.has(name));

@@ -8,7 +8,7 @@ fleet=../..
 made() { echo "made $1: $2"; }
 
 mkdir -p targets secrets
-# The containers' users must read what is in it, and nobody else of this machine: so the folder itself is closed.
+# The files must be readable for the users of the containers and for no other user of this machine: the folder itself is closed.
 chmod 700 secrets
 mkdir -p secrets/prometheus secrets/alertmanager secrets/grafana
 [ -e targets/robots.yml ] || { cp $fleet/prometheus/targets/robots.yml targets/ && made targets/robots.yml 'list your robots in it'; }

@@ -60,7 +60,7 @@ yours() {
   [ ! -e "$etc/$1" ] || cp -p "$etc/$1" "$etc/$1.debian"
   place "$1" "$2"
 }
-# Whether dpkg knows the file as a configuration file that nobody has changed.
+# Whether dpkg knows the file as a configuration file without local changes.
 delivered() {
   sum=$(dpkg-query -W -f='${Conffiles}\n' prometheus prometheus-alertmanager 2>/dev/null | awk -v f="/etc/prometheus/$1" '$1 == f { print $2 }')
   [ -n "$sum" ] && [ "$sum" = "$(md5sum <"$etc/$1" | cut -d' ' -f1)" ]
@@ -96,7 +96,7 @@ if grep -qx 'ARGS=""' "$arguments" 2>/dev/null; then
   sed -i 's|^ARGS=""$|ARGS="--cluster.listen-address="|' "$arguments"
   changed=1
   echo "wrote $arguments"
-  # Arguments are not taken in by a reload.
+  # A reload does not apply arguments.
   [ -n "$root" ] || ! [ -d /run/systemd/system ] || systemctl stop prometheus-alertmanager
 fi
 

@@ -113,7 +113,7 @@ interface AlertmanagerConfig {
   receivers: Record<string, unknown>[];
 }
 
-/** Routes, inhibition and times as shipped; every receiver but nobody is a path of the webhook receiver. */
+/** Routes, inhibition and times as shipped; every receiver but discard is a path of the webhook receiver. */
 function writeAlertmanager(etc: string, webhook: string): void {
   cpSync(join(FLEET, 'alertmanager'), etc, { recursive: true });
   const file = join(etc, 'alertmanager.yml');
@@ -126,7 +126,7 @@ function writeAlertmanager(etc: string, webhook: string): void {
   });
   config.route = hurry(config.route);
   config.receivers = config.receivers.map(({ name }) =>
-    name === 'nobody' ? { name } : { name, webhook_configs: [{ url: `${webhook}/${name}`, send_resolved: true }] },
+    name === 'discard' ? { name } : { name, webhook_configs: [{ url: `${webhook}/${name}`, send_resolved: true }] },
   );
   write(file, config);
 }
