@@ -4,7 +4,14 @@ import t from 'tap';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { folderName, lockFolder, newestRun, observerOf, readRequest, settledFile, settleRequest, writeRequest } from './run-folder.ts';
 
-const REQUEST = { out: '/var/lib/edge-health/reports/x', duration: '168h', transport: 'auto', unit: 'edge-health.service', requested: '' };
+const REQUEST = {
+  out: '/var/lib/edge-health/reports/x',
+  duration: '168h',
+  duration_seconds: 604_800,
+  transport: 'auto',
+  unit: 'edge-health.service',
+  requested: '',
+};
 
 t.test('a folder is created, locked by one process at a time, and free afterwards', async (t) => {
   const folder = join(temporaryFolder(t), 'reports/new');

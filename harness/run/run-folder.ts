@@ -33,6 +33,8 @@ export function harnessContext(): HarnessContext {
 export interface RunRequest {
   readonly out: string;
   readonly duration: string;
+  /** The same in seconds, for the page that shows the progress. */
+  readonly duration_seconds: number;
   readonly transport: string;
   /** The observed unit. */
   readonly unit: string;

@@ -38,7 +38,7 @@ Exit codes: 0 started, 64 wrong usage, 69 it cannot be started, 75 a run is in p
     if (isCheckout) throw new Refusal(EXIT.unavailable, 'this is a checkout, which has no unit; use: npm run harness -- --duration 168h');
     refuseUnlessRoot('start');
     const duration = text(given, 'duration') ?? '168h';
-    durationOf(duration);
+    const seconds = durationOf(duration) ?? 0;
     const transport = transportOf(text(given, 'transport'));
     const name = text(given, 'unit') ?? MAIN_UNIT;
     const unit = name.includes('.') ? name : `${name}.service`;
@@ -52,7 +52,7 @@ Exit codes: 0 started, 64 wrong usage, 69 it cannot be started, 75 a run is in p
         : `a run in ${before.out} is not finished: resume it with: systemctl start ${HARNESS_UNIT};`;
       throw new Refusal(EXIT.inUse, `${state} end it with: edge-health harness stop`);
     }
-    writeRequest(requestFile, { out, duration, transport, unit, requested: new Date().toISOString() });
+    writeRequest(requestFile, { out, duration, duration_seconds: seconds, transport, unit, requested: new Date().toISOString() });
     const { code, output } = await changeUnits(['enable', '--now', HARNESS_UNIT], process.env);
     if (code !== 0) {
       process.stderr.write(`${output}\n`);

@@ -4,6 +4,7 @@ import { promisify } from 'node:util';
 import { safeParse } from 'valibot';
 import type { Log } from '../core/ports.ts';
 import type { OpsDocument } from '../http/api/ops-schema.ts';
+import { readRegularFile } from './regular-file.ts';
 import { nullAfterTimeout } from './timeout.ts';
 
 /** Two hundred times the usual size; a larger file is not the scheduler's. */
@@ -107,7 +108,7 @@ class JobsFile {
   }
 
   async #read(): Promise<OpsDocument> {
-    const text = await beginning(this.#path);
+    const text = (await readRegularFile(this.#path, MAX_BYTES)).toString('utf8');
     // Imported on demand: machines without a scheduler should not hold it in memory.
     const { opsDocumentSchema } = await import('../http/api/ops-schema.ts');
     const result = safeParse(opsDocumentSchema, JSON.parse(text), { abortEarly: true });
@@ -121,20 +122,5 @@ class JobsFile {
     this.#problem = problem;
     if (problem === null) this.#log('notice', 'scheduler state readable again', { file: this.#path });
     else this.#log('warning', 'scheduler state unreadable', { file: this.#path, problem });
-  }
-}
-
-/** The text of a small regular file; rejects for others: opening a FIFO would block until it has a writer. */
-async function beginning(path: string): Promise<string> {
-  const descriptor = await promisify(fs.open)(path, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK);
-  try {
-    const stats = await promisify(fs.fstat)(descriptor);
-    if (!stats.isFile()) throw new Error('not a file');
-    if (stats.size > MAX_BYTES) throw new Error(`larger than ${MAX_BYTES} bytes`);
-    const buffer = Buffer.allocUnsafe(stats.size);
-    const { bytesRead } = await promisify(fs.read)(descriptor, buffer, 0, buffer.length, 0);
-    return buffer.toString('utf8', 0, bytesRead);
-  } finally {
-    fs.close(descriptor, () => undefined);
   }
 }

@@ -48,6 +48,8 @@ export interface ServiceOptions {
   readonly config: Config;
   readonly configFile: string;
   readonly dataPath: string;
+  /** Folders with `reports/`, the data folder first. */
+  readonly reportFolders: readonly string[];
   /** Namespace and name of the monitor on the ROS 2 graph. */
   readonly names: GraphNames;
   /** SROS2 enclave given on the command line; null: taken from the environment. */

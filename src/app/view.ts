@@ -10,17 +10,21 @@ import type { HistoryReader, Log } from '../core/ports.ts';
 import type { ShutdownProgress } from '../core/shutdown/shutdown.ts';
 import type { Summary } from '../core/supervision.ts';
 import { type Clocks, isoUtc } from '../core/time/time.ts';
+import type { ReportsDocument } from '../http/api/reports-schema.ts';
 import type { StatusDocument } from '../http/api/schema.ts';
-import type { ServiceView } from '../http/view.ts';
+import type { ReportFormat, ServiceView } from '../http/view.ts';
 import { type Inventory, readInventory } from '../system/inventory.ts';
 import type { OpenSocket } from '../system/open-sockets.ts';
 import type { Live, RateMeter } from './live.ts';
 import { OpsJobs } from './ops-jobs.ts';
+import { Reports } from './reports.ts';
 
 export interface ViewOptions {
   readonly config: Config;
   readonly configFile: string;
   readonly dataPath: string;
+  /** Folders with `reports/`, the data folder first. */
+  readonly reportFolders: readonly string[];
   readonly version: string;
   readonly clocks: Clocks;
   readonly log: Log;
@@ -55,6 +59,7 @@ export class View implements ServiceView {
   readonly #startedMs: number;
   readonly #startedSeconds: number;
   readonly #jobs: OpsJobs;
+  readonly #reports: Reports;
   #inventory: Inventory | null = null;
   #configLoadedMs: number;
   #configProblem: string | null = null;
@@ -66,6 +71,7 @@ export class View implements ServiceView {
     this.#startedSeconds = options.clocks.monotonicSeconds();
     this.#configLoadedMs = this.#startedMs;
     this.#jobs = new OpsJobs({ ...options, wallMilliseconds: () => options.clocks.wallMilliseconds() });
+    this.#reports = new Reports(options.reportFolders);
   }
 
   get localNode(): string {
@@ -74,6 +80,14 @@ export class View implements ServiceView {
 
   get history(): HistoryReader {
     return this.#options.store;
+  }
+
+  reports(): Promise<ReportsDocument | null> {
+    return this.#reports.list();
+  }
+
+  report(name: string, format: ReportFormat): Promise<Buffer | 'missing' | null> {
+    return this.#reports.read(name, format);
   }
 
   nodes(): string[] {

@@ -76,6 +76,8 @@ Exit codes: 0 stopped by a signal, 1 failed, 64 wrong usage, 75 port or data fol
         config,
         configFile: resolve(file),
         dataPath: data,
+        // The harness of the package always writes below its own data folder.
+        reportFolders: [...new Set([data, ...(installed.isPackage ? [installed.dataFolder] : [])])],
         names,
         enclave: ros?.enclave ?? null,
         version,

@@ -68,6 +68,15 @@ export const PAGE_HEADERS: Readonly<Record<string, string>> = {
   'Cache-Control': 'no-cache',
 };
 
+/**
+ * Headers of a report: its page has its own script and style in it. In a sandbox its origin is not that of the API, so that even a page that
+ * was changed can read nothing.
+ */
+export const REPORT_HEADERS: Readonly<Record<string, string>> = {
+  'Content-Security-Policy':
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'; sandbox allow-scripts allow-popups",
+};
+
 const MAX_SHOWN = 100;
 
 /**

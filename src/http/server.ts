@@ -17,6 +17,7 @@ import { health } from './handlers/health.ts';
 import { history } from './handlers/history.ts';
 import { metrics } from './handlers/metrics.ts';
 import { openapi } from './handlers/openapi.ts';
+import { reports } from './handlers/reports.ts';
 import { snapshot } from './handlers/snapshot.ts';
 import { status } from './handlers/status.ts';
 import { parseQuery } from './parameters.ts';
@@ -175,6 +176,7 @@ export class RestServer {
       '/alerts': alerts,
       '/status': status(view, counts),
       '/events': events(this.events),
+      '/reports': reports,
       '/metrics': metrics(view, counts),
       '/snapshot': snapshot(() => !this.#gate.isOpen),
       '/openapi.json': openapi(openapiFile),

@@ -1,7 +1,10 @@
 import type { Alert, Thresholds } from '../core/alerts/alert.ts';
 import type { HealthStatus } from '../core/health-status.ts';
 import type { HistoryReader } from '../core/ports.ts';
+import type { ReportsDocument } from './api/reports-schema.ts';
 import type { StatusDocument } from './api/schema.ts';
+
+export type ReportFormat = 'html' | 'json' | 'markdown' | 'junit';
 
 /** Interface of the running service to the REST API. */
 export interface ServiceView {
@@ -18,4 +21,8 @@ export interface ServiceView {
   /** The document of /status without the member that the REST server adds. */
   status(): Promise<Omit<StatusDocument, 'rest'>>;
   readonly history: HistoryReader;
+  /** The reliability reports; null: the disk does not respond. */
+  reports(): Promise<ReportsDocument | null>;
+  /** A file of a report. */
+  report(name: string, format: ReportFormat): Promise<Buffer | 'missing' | null>;
 }

@@ -80,6 +80,8 @@ async function rest(t: Test): Promise<{ server: RestServer; url: string }> {
       throw new Error('not asked for here');
     },
     status: () => Promise.reject(new Error('not asked for here')),
+    reports: () => Promise.reject(new Error('not asked for here')),
+    report: () => Promise.reject(new Error('not asked for here')),
     history: scene.store.store,
   };
   const server = new RestServer({

@@ -170,6 +170,7 @@ export class GatheringService {
       config: { ...DEFAULT_CONFIG, node_name: localNode },
       configFile: 'test.yaml',
       dataPath: join(folder, 'data'),
+      reportFolders: [join(folder, 'data')],
       version: '0',
       clocks,
       log,

@@ -22,6 +22,7 @@ export const PATHS = [
   '/alerts',
   '/status',
   '/events',
+  '/reports',
   '/metrics',
   '/snapshot',
   '/openapi.json',

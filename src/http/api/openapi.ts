@@ -3,6 +3,7 @@ import type * as v from 'valibot';
 import { SNAPSHOT_HEADER } from '../../core/snapshot.ts';
 import { CODES } from '../problem.ts';
 import { type ApiPath, type Parameter, parameters } from './query-schema.ts';
+import { reportsSchema } from './reports-schema.ts';
 import {
   aggregateSchema,
   alertListSchema,
@@ -99,6 +100,20 @@ const OPERATIONS: Readonly<Record<ApiPath, { id: string; summary: string; succes
         content: { 'text/event-stream': { schema: { type: 'string' } } },
       },
       problems: ['unknown_node', 'too_many_event_streams'],
+    },
+    '/reports': {
+      id: 'getReports',
+      summary: 'The reliability reports on this machine, and the progress of a run; with `name`, one report',
+      success: {
+        description: 'The list, or with `name` a report in the format asked for.',
+        content: {
+          ...json('Reports'),
+          'text/html': { schema: { type: 'string' } },
+          'text/markdown': { schema: { type: 'string' } },
+          'application/xml': { schema: { type: 'string' } },
+        },
+      },
+      problems: ['unknown_report', 'reports_unavailable'],
     },
     '/metrics': {
       id: 'getMetrics',
@@ -203,6 +218,7 @@ export function openApiDocument(version: string): Json {
         AlertList: jsonSchema(alertListSchema),
         Aggregate: jsonSchema(aggregateSchema),
         Status: jsonSchema(statusDocumentSchema),
+        Reports: jsonSchema(reportsSchema),
         ShutdownProgress: jsonSchema(shutdownEventSchema),
         Problem: jsonSchema(problemSchema),
       },

@@ -141,6 +141,15 @@ export const parameters = {
     },
     node: anyNode,
   },
+  '/reports': {
+    name: {
+      kind: 'text',
+      schema: v.pipe(v.string(), v.regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/)),
+      description: 'Returns this report instead of the list.',
+      allowed: 'the name of a report in /reports',
+    },
+    format: oneOf(['html', 'json', 'markdown', 'junit'], 'With `name`: the format of the report. Default: html, a page.'),
+  },
   '/metrics': {},
   '/snapshot': {},
   '/openapi.json': {},
