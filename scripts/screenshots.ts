@@ -2,12 +2,14 @@
  * npm run screenshots: pictures of every view at three sizes for the documentation, taken in Chromium from the service with its store,
  * into docs/images. The measurements are those of an invented lesson of three hours with five robots, of which robot-3 gets warm.
  */
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Alert } from '../src/core/alerts/alert.ts';
 import type { HealthStatus } from '../src/core/health-status.ts';
 import { isoUtc } from '../src/core/time/time.ts';
+import type { OpsDocument } from '../src/http/api/ops-schema.ts';
+import type { StatusDocument } from '../src/http/api/schema.ts';
 import { CHROMIUM, launchBrowser } from '../testkit/browser.ts';
 import { GatheringService, statusOf, TestClocks } from '../testkit/service/remote-nodes.ts';
 import { ROOT } from '../testkit/service/service.ts';
@@ -15,6 +17,15 @@ import { ROOT } from '../testkit/service/service.ts';
 const LOCAL = 'classroom-pi';
 const ROBOTS = ['robot-1', 'robot-2', 'robot-3', 'robot-4', 'robot-5'];
 const HOST = { hostname: LOCAL, model: 'Raspberry Pi 5 Model B' };
+const MACHINE = {
+  os: 'Debian GNU/Linux 12',
+  kernel: '6.12',
+  architecture: 'arm64',
+  cpu: 'Cortex-A76',
+  cores: 4,
+  memory_bytes: 8e9,
+  virtual: false,
+};
 const LESSON_SECONDS = 3 * 3600;
 const VIEWS: Readonly<Record<string, string>> = {
   wall: '#/wall',
@@ -28,6 +39,60 @@ const SIZES = {
   laptop: { width: 1366, height: 800 },
   projector: { width: 1920, height: 1080 },
 };
+
+const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string };
+
+/** What the service of a Raspberry Pi would report; here it is that of the machine on which the pictures are taken. */
+function asOnPi(status: StatusDocument): StatusDocument {
+  const { publish, ros, storage } = status;
+  return {
+    ...status,
+    version,
+    host: { ...MACHINE, ...HOST },
+    // Of the installed package with the embedded transport at 1 Hz.
+    process: { ...status.process, resident_memory_bytes: 72e6, cpu_seconds: Math.round(0.0016 * status.uptime_seconds) },
+    publish: { ...publish, measured_hertz: publish.configured_hertz },
+    temperature_sensor: {
+      sensor: 'cpu-thermal',
+      path: '/sys/class/thermal/thermal_zone0/temp',
+      reason: 'the SoC zone of a Raspberry Pi or a Jetson Orin',
+      rejected: [],
+    },
+    storage: { ...storage, size_bytes: 61e6 },
+    ros: {
+      ...ros,
+      transport: 'embedded',
+      reason: 'no ROS 2 is sourced',
+      problem: null,
+      domain_id: 0,
+      peers: ROBOTS.length,
+      subscribers: 2,
+      published: { health_status: Math.round(status.uptime_seconds), alerts: 0 },
+      observing: true,
+    },
+  };
+}
+
+/** The state of the job scheduler, as that writes it. */
+function writeJobs(dataFolder: string): void {
+  const at = (seconds: number): string => isoUtc(Date.now() + seconds * 1000);
+  const counts = { running_since: null, runs: 120, failures: 0, missed: 0, overlaps: 0 };
+  const job = (name: string, schedule: string, ago: number, next: number, line: string): OpsDocument['jobs'][number] => ({
+    ...{ name, schedule, next: at(next), last_success: at(-ago), ...counts },
+    last: { started: at(-ago), duration_seconds: 0.4, status: 'OK', exit_code: 0, trigger: 'schedule', lines: [`OK  ${line}`] },
+  });
+  const jobs = [
+    job('health_check', '*/5 * * * *', 130, 170, 'all checks are OK'),
+    job('collect_metrics', '* * * * *', 40, 20, '6 rows'),
+    job('collect_alerts', '*/5 * * * *', 130, 170, 'no changes'),
+    job('backup_logs', '0 0 * * *', 41_000, 45_400, 'edge-health.tar.zst, 12 MB'),
+  ];
+  const document: OpsDocument = { scheduler: { state: 'running', started: at(-90_000), beat: at(0) }, jobs };
+  mkdirSync(join(dataFolder, 'ops'), { recursive: true });
+  writeFileSync(join(dataFolder, 'ops/jobs.json'), JSON.stringify(document));
+  mkdirSync(join(dataFolder, 'ops/live'), { recursive: true });
+  writeFileSync(join(dataFolder, 'ops/live/jobs.json'), JSON.stringify(document));
+}
 
 /** Alerts of the lesson that were resolved. */
 const PAST = [
@@ -102,15 +167,16 @@ try {
   };
   while (clocks.wallMilliseconds() < Date.now()) next();
   const timer = setInterval(next, 1000);
+  writeJobs(join(folder, 'data'));
+  cpSync(join(ROOT, 'docs/reports/run'), join(folder, 'data/reports/harness-20260304T050607Z'), { recursive: true });
   const images = join(ROOT, 'docs/images');
   mkdirSync(images, { recursive: true });
   for (const [view, address] of Object.entries(VIEWS)) {
     for (const [name, viewport] of Object.entries(SIZES)) {
       const page = await browser.newPage({ viewport, colorScheme: name === 'projector' ? 'dark' : 'light' });
-      // The inventory is that of the machine on which the pictures are taken.
       await page.route('**/status', async (route) => {
         const response = await route.fetch();
-        await route.fulfill({ response, json: { ...((await response.json()) as object), host: HOST } });
+        await route.fulfill({ response, json: asOnPi((await response.json()) as StatusDocument) });
       });
       await page.goto(`${service.url}/${address}`);
       await page.getByText('Live', { exact: true }).waitFor();

@@ -58,6 +58,15 @@ export class Api {
     return { body: (await response.json()) as T, next };
   }
 
+  /** Whether the API needs a token, which a plain link cannot send. */
+  get hasToken(): boolean {
+    return this.#tokens.get() !== null;
+  }
+
+  async getBlob(path: string): Promise<Blob> {
+    return (await this.#request(path, {}, AbortSignal.timeout(RESPONSE_TIMEOUT_MS))).blob();
+  }
+
   /** Opens the event stream after `lastEventId`. */
   async openEventStream(lastEventId: string, signal: AbortSignal): Promise<ReadableStreamDefaultReader<Uint8Array>> {
     const resume = lastEventId === '' ? {} : { 'Last-Event-ID': lastEventId };

@@ -148,7 +148,10 @@ t.test('the state of a metric follows its open alerts, and unavailable has prece
 });
 
 t.test('notices report undervoltage, degraded storage and clock differences only', async (t) => {
-  const storage = { state: 'ok', error: null, since: null, size_bytes: 0, max_bytes: 1 };
+  const storage: StatusDocument['storage'] = {
+    ...{ state: 'ok', error: null, since: null, size_bytes: 0, max_bytes: 1 },
+    ...{ oldest_sample: null, last_write: null, samples_lost: 0, quarantined: [] },
+  };
   const healthy = { shutdown: { state: 'none' }, power: { undervoltage: false }, storage } as unknown as StatusDocument;
   t.same(notices(healthy, 2000, NOW), []);
   t.same(notices({ ...healthy, power: { undervoltage: null, throttle_events: null } }, null, NOW), []);

@@ -66,16 +66,28 @@ export interface StatusDocument {
     readonly since: string | null;
     readonly size_bytes: number;
     readonly max_bytes: number;
+    readonly oldest_sample: string | null;
+    readonly last_write: string | null;
+    readonly samples_lost: number;
+    /** Damaged databases that were moved to these files. */
+    readonly quarantined: readonly string[];
   };
   readonly ros: {
     readonly transport: 'rclnodejs' | 'embedded' | 'off';
     /** Why this transport was selected, or why there is none. */
     readonly reason: string;
     readonly problem: string | null;
+    readonly domain_id: number | null;
+    /** Other participants on the graph. */
+    readonly peers: number | null;
+    readonly subscribers: number | null;
+    readonly published: { readonly health_status: number; readonly alerts: number } | null;
     /** Whether this machine receives remote nodes. `observers`: the nodes that do; null: not known. */
     readonly observing: boolean;
     readonly observers: readonly string[] | null;
   };
+  readonly process: { readonly resident_memory_bytes: number; readonly cpu_seconds: number };
+  readonly config: { readonly problem: string | null; readonly restart_needed: readonly string[] };
   readonly ops: OpsState;
   readonly shutdown: ShutdownState;
 }
@@ -111,4 +123,25 @@ export interface ShutdownState {
 
 export interface ShutdownProgress extends ShutdownState {
   readonly timestamp: string;
+}
+
+/** A report of the reliability harness, or of generate_7day_report. */
+export interface Report {
+  readonly name: string;
+  readonly verdict: 'PASS' | 'FAIL' | 'INCOMPLETE';
+  readonly statement: string;
+  readonly node_name: string;
+  readonly begun: string;
+  readonly ended: string;
+  /** Whether the harness observed the service; otherwise the report was computed from collected data. */
+  readonly observed: boolean;
+}
+
+export interface ReliabilityReports extends List<Report> {
+  readonly running: {
+    readonly begun: string;
+    readonly planned_seconds: number | null;
+    /** When the record of the run was last written. */
+    readonly recorded: string | null;
+  } | null;
 }

@@ -12,13 +12,14 @@ import type * as AlertBook from '../src/alert-book.ts';
 import type * as Page from '../src/page.ts';
 import type { PageState } from '../src/page-state.ts';
 import { readRoute } from '../src/route.ts';
-import type { Alert, HealthStatus, NodeState, StatusDocument } from '../src/types.ts';
+import type { Alert, HealthStatus, NodeState, ReliabilityReports, StatusDocument } from '../src/types.ts';
 import type { chooseLanguage } from '../src/words/words.ts';
 
 interface Bundle {
   readonly App: unknown;
   readonly h: (type: unknown, props: object) => unknown;
   readonly renderToString: (element: unknown) => string;
+  readonly Reports: unknown;
   readonly viewProps: typeof Page.viewProps;
   readonly initialState: () => PageState;
   readonly buildBook: typeof AlertBook.buildBook;
@@ -29,6 +30,7 @@ const SOURCE = `
 export { h } from 'preact';
 export { renderToString } from 'preact-render-to-string';
 export { App } from './app.tsx';
+export { Reports } from './views/system/reports.tsx';
 export { viewProps } from './page.ts';
 export { initialState } from './page-state.ts';
 export { buildBook } from './alert-book.ts';
@@ -114,6 +116,12 @@ export function markupOf({
   return page.renderToString(page.h(page.App, { view, hadToken: false, onToken: () => undefined }));
 }
 
+/** The markup of the loaded reports; `hasToken`: the API needs a token. */
+export function reportsMarkup(reports: ReliabilityReports, hasToken: boolean): string {
+  page.chooseLanguage(['en']);
+  return page.renderToString(page.h(page.Reports, { api: { hasToken }, reports, isOutdated: false, nowMs: NOW_MS }));
+}
+
 /** The text of some markup as a reader sees it. */
 export function textOf(markup: string): string {
   return markup
@@ -144,8 +152,30 @@ const STATUS = {
   collectors: [],
   temperature_sensor: { sensor: 'cpu-thermal', reason: 'Raspberry Pi' },
   power: { undervoltage: false, throttle_events: null },
-  storage: { state: 'ok', error: null, since: null, size_bytes: 5e6, max_bytes: 5e8 },
-  ros: { transport: 'embedded', reason: 'default', problem: null, observing: true, observers: null },
+  storage: {
+    state: 'ok',
+    error: null,
+    since: null,
+    size_bytes: 5e6,
+    max_bytes: 5e8,
+    oldest_sample: null,
+    last_write: null,
+    samples_lost: 0,
+    quarantined: [],
+  },
+  process: { resident_memory_bytes: 71e6, cpu_seconds: 5 },
+  config: { problem: null, restart_needed: [] },
+  ros: {
+    transport: 'embedded',
+    reason: 'no ROS 2 is sourced',
+    problem: null,
+    domain_id: 7,
+    peers: 5,
+    subscribers: 2,
+    published: { health_status: 3600, alerts: 1 },
+    observing: true,
+    observers: null,
+  },
   ops: { scheduler: { state: 'never', beat: null }, jobs: [] },
   shutdown: { state: 'none', action: 'poweroff', reason: null, requested_by: null, seconds_left: null, message: null, ended: null },
 } as unknown as StatusDocument;

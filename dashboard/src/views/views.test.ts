@@ -1,5 +1,5 @@
 import t from 'tap';
-import { markupOf, NOW_MS, statusOf, textOf } from '../../testing/markup.ts';
+import { markupOf, NOW_MS, reportsMarkup, statusOf, textOf } from '../../testing/markup.ts';
 import { initialConnection } from '../connection.ts';
 import type { Alert } from '../types.ts';
 
@@ -90,4 +90,89 @@ t.test('the language of the browser is used, with its numbers', async (t) => {
   t.match(textOf(markupOf({ address: '#/wall', nodes, languages: ['de-AT', 'en'] })), /2 Knoten: 1 KRITISCH, 1 OK/);
   t.match(textOf(markupOf({ address: '#/nodes/robot-3', nodes, languages: ['de'] })), /97,6 %/);
   t.match(textOf(markupOf({ address: '#/wall', nodes, languages: ['xx'] })), /2 nodes/, 'English otherwise');
+});
+
+t.test('the system view shows the service, its storage, the graph, jobs, reports and the last shutdown', async (t) => {
+  const text = textOf(markupOf({ address: '#/system', nodes: robots(6) }));
+  t.match(text, /Monitoring service Version 1\.0\.0 Running for 1 h Publish rate 1\.00 Hz, expected 1\.00 Hz Missed samples 0/);
+  t.match(text, /Temperature sensor cpu-thermal Raspberry Pi/);
+  t.match(text, /Own use 71 MB of memory, 5 s of CPU time in 1 h/);
+  t.match(text, /Database 5\.0 MB of at most 500 MB/);
+  t.match(text, /Every sample is kept for 8 days/);
+  t.match(text, /Transport built-in no ROS 2 is sourced Domain 7 Others on the graph 5 Subscribers of \/health_status 2/);
+  t.match(text, /Published 3600 health statuses, 1 change of an alert/);
+  t.match(text, /Nodes shown here 6 nodes/);
+  t.match(text, /Reliability .* Last safe shutdown None has been requested\./);
+});
+
+t.test('the system view shows what is wrong with the service, and what to do', async (t) => {
+  const shown = (status: object): string => textOf(markupOf({ address: '#/system', status }));
+  t.match(
+    shown({ config: { problem: 'line 3: unknown key', restart_needed: ['rest.port: 5055 needs a restart'] } }),
+    /The changed configuration is not in use: line 3: unknown key Restart the service to apply the configuration: rest\.port/,
+  );
+  const storage = { ...{ state: 'degraded', error: 'disk full', since: null, size_bytes: 1e6, max_bytes: 5e8 } };
+  const lost = { ...storage, oldest_sample: null, last_write: null, samples_lost: 12, quarantined: ['edge-health.db.quarantined-1'] };
+  t.match(
+    shown({ storage: lost }),
+    /Measurements cannot be saved: disk full .* Lost samples 12 Damaged databases edge-health\.db\.quarantined-1/,
+  );
+  const ros = {
+    transport: 'off',
+    reason: 'ros.transport is off',
+    problem: 'not on the graph',
+    domain_id: null,
+    peers: null,
+    subscribers: null,
+  };
+  const off = shown({ ros: { ...ros, published: null, observing: false, observers: ['robot-1', 'robot-2'] } });
+  t.match(off, /not on the graph Transport off ros\.transport is off Nodes shown here 1 node Other nodes are shown by robot-1, robot-2/);
+  const shutdown = {
+    state: 'aborted',
+    action: 'poweroff',
+    reason: 'MANUAL',
+    requested_by: 'alice',
+    seconds_left: null,
+    message: 'hook failed',
+  };
+  t.match(
+    shown({ shutdown: { ...shutdown, ended: new Date(NOW_MS).toISOString() } }),
+    /Result aborted hook failed Last step poweroff Reason MANUAL Requested by alice Ended \d\d:03:10/,
+  );
+});
+
+t.test('reports and the progress of a reliability test are shown and can be opened', async (t) => {
+  const report = {
+    name: 'harness-20260301T000000Z',
+    verdict: 'PASS',
+    statement: 'All six criteria are met.',
+    node_name: 'robot-3',
+    begun: new Date(NOW_MS - 700_000_000).toISOString(),
+    ended: new Date(NOW_MS - 700_000_000 + 604_800_000).toISOString(),
+    observed: true,
+  } as const;
+  const failed = { ...report, name: '7day', verdict: 'FAIL', observed: false } as const;
+  const running = {
+    begun: new Date(NOW_MS - 86_400_000).toISOString(),
+    planned_seconds: 604_800,
+    recorded: new Date(NOW_MS).toISOString(),
+  };
+  const markup = reportsMarkup({ data: [report, failed], count: 2, running }, false);
+  const text = textOf(markup);
+  t.match(text, /A test is running: 1 d of 7 d\./);
+  t.match(text, /Passed Report of robot-3 .* 7 d · observed from outside All six criteria are met\./);
+  t.match(text, /Failed Report of robot-3 .* computed from collected data/);
+  t.match(markup, /<a href="reports\?name=harness-20260301T000000Z" target="_blank" rel="noopener">/);
+  const locked = reportsMarkup({ data: [report], count: 1, running: null }, true);
+  t.match(textOf(locked), 'Save: Report of robot-3', 'a link cannot send the token');
+  t.notMatch(locked, '<a href="reports');
+  t.match(
+    textOf(reportsMarkup({ data: [], count: 0, running: null }, false)),
+    /No test has been run\. Start one with: sudo edge-health harness start/,
+  );
+  const stalled = { ...running, recorded: new Date(NOW_MS - 600_000).toISOString() };
+  t.match(
+    textOf(reportsMarkup({ data: [], count: 0, running: stalled }, false)),
+    /The test is interrupted\. Resume it with: sudo systemctl start/,
+  );
 });

@@ -1,4 +1,4 @@
-import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import t, { type Test } from 'tap';
@@ -124,19 +124,37 @@ t.test('the system view shows how the machine takes part in the ROS 2 graph, and
   const { errors, page, service } = await shown(t);
   const { ros } = await service.json<{ ros: { reason: string } }>('/status');
   await page.getByRole('link', { name: 'System' }).click();
-  const fact = page.locator('.facts div', { hasText: 'ROS 2' });
-  await fact.filter({ hasText: 'off' }).waitFor();
-  t.equal(await fact.getAttribute('title'), ros.reason);
+  const card = page.getByRole('region', { name: 'ROS 2' });
+  await showsText(card, /Transport\s+off/);
+  await showsText(card, ros.reason);
   let problem: string | null = null;
   await page.route('**/status', async (route) => {
     const response = await route.fetch();
     await route.fulfill({ response, json: { ...((await response.json()) as object), ros: { ...ros, transport: 'embedded', problem } } });
   });
-  await fact.filter({ hasText: 'embedded' }).waitFor();
-  t.equal(await fact.getAttribute('title'), ros.reason);
+  await showsText(card, /Transport\s+built-in/);
   problem = 'another monitor has the same name';
-  await fact.filter({ hasText: 'embedded, problem' }).waitFor();
-  t.equal(await fact.getAttribute('title'), problem);
+  await card.getByText(problem).waitFor();
+  t.same(errors, []);
+});
+
+t.test('a reliability report is opened from the system view, with its charts and without access to the API', { skip }, async (t) => {
+  const { errors, page, service } = await shown(t);
+  const { storage } = await service.json<{ storage: { path: string } }>('/status');
+  cpSync(join(ROOT, 'docs/reports/run'), join(storage.path, '../reports/harness-1'), { recursive: true });
+  await page.getByRole('link', { name: 'System' }).click();
+  const [report] = await Promise.all([page.context().waitForEvent('page'), page.getByRole('link', { name: /^Report of/ }).click()]);
+  await report.getByRole('heading').first().waitFor();
+  t.ok((await report.locator('canvas').count()) > 0, 'its script has drawn the charts');
+  t.equal(
+    await report.evaluate(() =>
+      fetch('/health').then(
+        () => 'read',
+        () => 'refused',
+      ),
+    ),
+    'refused',
+  );
   t.same(errors, []);
 });
 

@@ -20,7 +20,7 @@ export function JobList({ ops, isOutdated, nowMs }: { ops: OpsState | null; isOu
           <li key={row.name} title={row.lines.join('\n')}>
             <span class="name">{row.name}</span>
             <Outcome row={row} />
-            <span class="facts">
+            <span class="times">
               {row.facts.map((fact) => (
                 <span key={fact}>{fact}</span>
               ))}

@@ -3,20 +3,29 @@ import type { VNode } from 'preact';
 import { Gear } from '../../icons.tsx';
 import { words } from '../../words/words.ts';
 import type { View, ViewProps } from '../view.ts';
-import { Facts } from './facts.tsx';
+import { RosCard, ServiceCard, ShutdownCard, StorageCard } from './facts.tsx';
 import { JobList } from './job-list.tsx';
+import { ReportsCard } from './reports.tsx';
 
-/** The monitor itself: rates, storage, ROS 2, jobs. */
-function System({ link, nowMs, state, statusAgeSeconds }: ViewProps): VNode {
-  const isGone = link.state === 'gone';
+/** The monitor itself: rates, storage, ROS 2, jobs, the last shutdown, reliability reports. */
+function System({ api, link, nowMs, state, statusAgeSeconds }: ViewProps): VNode {
+  const isOutdated = link.state === 'gone';
   const { status } = state;
+  if (!status)
+    return (
+      <main class="page">
+        <p class="card muted">{words.shell.loading}</p>
+      </main>
+    );
+  const props = { status, isOutdated, statusAgeSeconds, nowMs };
   return (
-    <main class="page">
-      <section class="card">
-        <h2>{words.system.title}</h2>
-        {status ? <Facts status={status} statusAgeSeconds={isGone ? 0 : statusAgeSeconds} /> : <p>{words.shell.loading}</p>}
-      </section>
-      <JobList ops={status?.ops ?? null} isOutdated={isGone} nowMs={nowMs} />
+    <main class="page system">
+      <ServiceCard {...props} />
+      <StorageCard {...props} />
+      <RosCard {...props} />
+      <JobList ops={status.ops} isOutdated={isOutdated} nowMs={nowMs} />
+      <ReportsCard api={api} isLive={state.connection.phase === 'live'} nowMs={nowMs} />
+      <ShutdownCard shutdown={status.shutdown} isOutdated={isOutdated} nowMs={nowMs} />
     </main>
   );
 }

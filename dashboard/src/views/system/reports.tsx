@@ -1,0 +1,123 @@
+import type { VNode } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import type { Api } from '../../api.ts';
+import { duration } from '../../format.ts';
+import { STATUS_ICONS } from '../../icons.tsx';
+import { Time } from '../../time.tsx';
+import type { ReliabilityReports, Report, Status } from '../../types.ts';
+import { words } from '../../words/words.ts';
+import { Card } from './facts.tsx';
+
+const RELOAD_MS = 60_000;
+const STATUS_OF: Readonly<Record<Report['verdict'], Status>> = { PASS: 'OK', FAIL: 'CRITICAL', INCOMPLETE: 'UNKNOWN' };
+/** A run writes its record once a minute; after this time the harness is not running. */
+const STALLED_MS = 180_000;
+
+interface ReportsProps {
+  readonly api: Api;
+  readonly isLive: boolean;
+  readonly nowMs: number;
+}
+
+/** The progress of a reliability test, and the reports, which are opened in a tab of their own. */
+export function ReportsCard({ api, isLive, nowMs }: ReportsProps): VNode {
+  const [reports, setReports] = useState<ReliabilityReports | null>(null);
+  useEffect(() => {
+    if (!isLive) return undefined;
+    const ending = new AbortController();
+    const load = (): void => {
+      api.getJson<ReliabilityReports>('reports', ending.signal).then(setReports, () => undefined); // Those loaded before stay.
+    };
+    load();
+    const timer = setInterval(load, RELOAD_MS);
+    return () => {
+      clearInterval(timer);
+      ending.abort();
+    };
+  }, [isLive]);
+  return <Reports api={api} reports={reports} isOutdated={!isLive} nowMs={nowMs} />;
+}
+
+interface ShownProps {
+  readonly api: Api;
+  readonly reports: ReliabilityReports | null;
+  readonly isOutdated: boolean;
+  readonly nowMs: number;
+}
+
+export function Reports({ api, isOutdated, nowMs, reports }: ShownProps): VNode {
+  const text = words.system.reports;
+  return (
+    <Card name="reports" title={text.title} isOutdated={isOutdated && reports !== null}>
+      <p class="muted">{text.about}</p>
+      {reports?.running && <Progress running={reports.running} nowMs={nowMs} />}
+      {reports === null && <p class="muted">{words.shell.loading}</p>}
+      {reports !== null && reports.count === 0 && !reports.running && <p>{text.none}</p>}
+      <ul>
+        {reports?.data.map((report) => (
+          <li key={report.name}>
+            <Verdict report={report} />
+            <Opener api={api} name={report.name}>
+              {text.ofNode(report.node_name)}
+            </Opener>
+            <span class="note">
+              <Time ms={Date.parse(report.begun)} nowMs={nowMs} /> ·{' '}
+              {duration((Date.parse(report.ended) - Date.parse(report.begun)) / 1000)} · {report.observed ? text.observed : text.collected}
+            </span>
+            <span class="note">{report.statement}</span>
+          </li>
+        ))}
+      </ul>
+    </Card>
+  );
+}
+
+function Progress({ nowMs, running }: { nowMs: number; running: NonNullable<ReliabilityReports['running']> }): VNode {
+  const text = words.system.reports;
+  const { begun, planned_seconds: planned, recorded } = running;
+  const passed = Math.max(0, (nowMs - Date.parse(begun)) / 1000);
+  const shown = planned === null ? text.runs(duration(passed)) : text.runsOf(duration(Math.min(passed, planned)), duration(planned));
+  const isStalled = recorded !== null && nowMs - Date.parse(recorded) > STALLED_MS;
+  return (
+    <div class="running">
+      {isStalled && <p class="stopped">{text.stalled}</p>}
+      <p>{shown}</p>
+      {planned !== null && <progress max={planned} value={Math.min(passed, planned)} aria-label={shown} />}
+    </div>
+  );
+}
+
+function Verdict({ report: { verdict } }: { report: Report }): VNode {
+  const status = STATUS_OF[verdict];
+  const Icon = STATUS_ICONS[status];
+  return (
+    <span class={`state ${status.toLowerCase()}`}>
+      <Icon />
+      {words.system.reports.verdicts[verdict]}
+    </span>
+  );
+}
+
+/** A link; where the API needs a token, which a link cannot send, a button that saves the report. */
+function Opener({ api, children, name }: { api: Api; children: string; name: string }): VNode {
+  const path = `reports?name=${encodeURIComponent(name)}`;
+  if (!api.hasToken)
+    return (
+      <a href={path} target="_blank" rel="noopener">
+        {children}
+      </a>
+    );
+  const save = async (): Promise<void> => {
+    const url = URL.createObjectURL(await api.getBlob(path));
+    const link = document.createElement('a');
+    link.href = url;
+    link.download = `${name}.html`;
+    link.click();
+    URL.revokeObjectURL(url);
+  };
+  return (
+    <button type="button" onClick={() => void save()}>
+      {words.system.reports.save(children)}
+    </button>
+  );
+}
