@@ -23,6 +23,9 @@ export interface Tile {
   readonly leftMs: number | null;
 }
 
+/** `robot-2` before `robot-10`. One collator for all: localeCompare with options creates one for each comparison. */
+export const compareNames = new Intl.Collator(undefined, { numeric: true }).compare;
+
 const DEFAULT_PERIOD_SECONDS = 1;
 
 export function hertzOf(node: NodeState | null): number {
@@ -54,9 +57,7 @@ export class Fleet {
 
   /** Sorted: local node, nodes that are not OK, other nodes, nodes that left; then by name. `statusMs`: when `nodes` was received. */
   tiles(nodes: readonly NodeState[], statusMs: number, nowMs: number): Tile[] {
-    return nodes
-      .map((node) => this.#tile(node, statusMs, nowMs))
-      .sort((a, b) => rank(a) - rank(b) || a.node.localeCompare(b.node, undefined, { numeric: true }));
+    return nodes.map((node) => this.#tile(node, statusMs, nowMs)).sort((a, b) => rank(a) - rank(b) || compareNames(a.node, b.node));
   }
 
   #tile(state: NodeState, statusMs: number, nowMs: number): Tile {

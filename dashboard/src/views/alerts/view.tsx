@@ -3,6 +3,7 @@ import type { VNode } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { reasonOf } from '../../api.ts';
 import { type Episode, type EpisodeFilter, episodesOf, inOrder, matches } from '../../episodes.ts';
+import { compareNames } from '../../fleet.ts';
 import { duration } from '../../format.ts';
 import { Bell, SEVERITY_ICONS, STATUS_ICONS } from '../../icons.tsx';
 import { fetchEpisode, fetchPastChanges } from '../../requests.ts';
@@ -138,8 +139,7 @@ function Filters({ episodes, filter, period, query }: FiltersProps): VNode {
     const { [name]: _, ...others } = query;
     replaceRoute({ view: 'alerts', query: value === '' ? others : { ...others, [name]: value } });
   };
-  const unique = (values: readonly string[]): string[] =>
-    [...new Set(values)].sort((a, b) => a.localeCompare(b, undefined, { numeric: true }));
+  const unique = (values: readonly string[]): string[] => [...new Set(values)].sort(compareNames);
   const nodes = unique([...episodes.map(({ node }) => node), ...(filter.node === null ? [] : [filter.node])]);
   const metrics = unique([...episodes.map(({ metric }) => metric), ...(filter.metric === null ? [] : [filter.metric])]);
   return (

@@ -1,7 +1,7 @@
 import t from 'tap';
 import type { Tile } from '../../fleet.ts';
 import type { Status } from '../../types.ts';
-import { layoutOf, worstFirst } from './layout.ts';
+import { gapPx, layoutOf, tileTextPx, worstFirst } from './layout.ts';
 
 const tile = (node: string, status: Status, leftMs: number | null = null): Tile => ({
   node,
@@ -56,4 +56,24 @@ t.test('the worst are first, and those that left are last', async (t) => {
     tile('robot-7', 'ERROR'),
   ]).map(({ node }) => node);
   t.same(names, ['robot-6', 'robot-7', 'robot-4', 'robot-3', 'robot-2', 'robot-10', 'robot-5']);
+});
+
+t.test('text grows with the tile and fits into it', async (t) => {
+  for (const count of [1, 2, 6, 12, 30, 40]) {
+    for (const [width, height] of [
+      [1366, 700],
+      [1920, 1000],
+      [3840, 2100],
+    ] as const) {
+      const { columns, isFitted } = layoutOf(count, width, height);
+      if (!isFitted) continue;
+      const text = tileTextPx(count, columns, width, height);
+      const rows = Math.ceil(count / columns);
+      t.ok(
+        text * 10 <= width / columns && (text / 0.18) * rows + gapPx(width, height) * (rows - 1) <= height + 0.001,
+        `${count} on ${width}`,
+      );
+    }
+  }
+  t.ok(tileTextPx(6, 3, 1920, 1000) > tileTextPx(30, 6, 1920, 1000));
 });

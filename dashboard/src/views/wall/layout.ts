@@ -1,4 +1,4 @@
-import type { Tile } from '../../fleet.ts';
+import { compareNames, type Tile } from '../../fleet.ts';
 import type { Status } from '../../types.ts';
 
 /** Up to this many nodes share the screen, without scrolling. */
@@ -27,10 +27,25 @@ export function layoutOf(count: number, width: number, height: number): Layout {
   return isFitted ? { columns, isFitted } : { columns: Math.max(1, Math.floor(width / MIN_TILE_PX.width)), isFitted };
 }
 
+/** Space between tiles in CSS pixels. */
+export function gapPx(width: number, height: number): number {
+  return Math.min(16, Math.max(6, Math.min(width, height) / 120));
+}
+
+/**
+ * Size of the name in a tile that shares the screen, in CSS pixels; everything in the tile is sized by it. Container units would give the same,
+ * but then each change of a value costs a style calculation per tile.
+ */
+export function tileTextPx(count: number, columns: number, width: number, height: number): number {
+  const gap = gapPx(width, height);
+  const rows = Math.ceil(count / columns);
+  return Math.min((0.1 * (width - gap * (columns - 1))) / columns, (0.18 * (height - gap * (rows - 1))) / rows);
+}
+
 const ORDER: readonly Status[] = ['CRITICAL', 'ERROR', 'UNKNOWN', 'WARNING', 'OK'];
 
 /** The worst first, nodes that have left last; then by name, so that tiles change places only when a status changes. */
 export function worstFirst(tiles: readonly Tile[]): Tile[] {
   const rank = ({ leftMs, status }: Tile): number => (leftMs !== null ? ORDER.length : ORDER.indexOf(status));
-  return tiles.toSorted((a, b) => rank(a) - rank(b) || a.node.localeCompare(b.node, undefined, { numeric: true }));
+  return tiles.toSorted((a, b) => rank(a) - rank(b) || compareNames(a.node, b.node));
 }

@@ -1,6 +1,6 @@
 import './style.css';
 import type { RefObject, VNode } from 'preact';
-import { useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { ageText, fleetText, type Tile } from '../../fleet.ts';
 import { formatted } from '../../format.ts';
 import { Grid, STATUS_ICONS } from '../../icons.tsx';
@@ -9,7 +9,7 @@ import { METRICS } from '../../types.ts';
 import { words } from '../../words/words.ts';
 import type { View, ViewProps } from '../view.ts';
 import { useFullScreen } from './full-screen.ts';
-import { layoutOf, worstFirst } from './layout.ts';
+import { gapPx, layoutOf, tileTextPx, worstFirst } from './layout.ts';
 
 /** All nodes as tiles, the worst first, to be read from across the room. */
 function Wall({ link, nowMs, state, tiles }: ViewProps): VNode {
@@ -41,7 +41,12 @@ function Wall({ link, nowMs, state, tiles }: ViewProps): VNode {
       <ul
         ref={list}
         class={isFitted ? 'fitted' : 'scrolled'}
-        style={{ '--columns': columns, height: isFitted ? `${size.height}px` : undefined }}
+        style={{
+          '--columns': columns,
+          '--tile': isFitted ? `${tileTextPx(shown.length, columns, size.width, size.height)}px` : undefined,
+          gap: `${gapPx(size.width, size.height)}px`,
+          height: isFitted ? `${size.height}px` : undefined,
+        }}
       >
         {shown.map((tile) => (
           <li key={tile.node}>
@@ -58,23 +63,30 @@ function NodeTile({ tile, isOutdated, nowMs }: { tile: Tile; isOutdated: boolean
   const status = isOutdated ? 'UNKNOWN' : tile.status;
   const Icon = STATUS_ICONS[status];
   const { meaning, word } = words.status[status];
-  const kind = leftMs !== null && !isOutdated ? 'left' : status.toLowerCase();
-  return (
-    <a class={`tile ${kind}${isStale || isOutdated ? ' stale' : ''}`} href={hrefOf({ view: 'nodes', item: node })} title={meaning}>
-      <span class="name">{node}</span>
-      <span class="word">
-        <Icon />
-        {leftMs !== null && !isOutdated ? words.nodes.left : word}
-      </span>
-      <span class="readings">
-        {METRICS.map((metric) => (
-          <span key={metric} class="reading">
-            <span class="what">{words.metrics[metric].short}</span> {readingText(readings?.[metric] ?? null, words.metrics[metric].unit)}
-          </span>
-        ))}
-      </span>
-      <span class="age">{ageText(tile, nowMs)}</span>
-    </a>
+  const hasLeft = leftMs !== null && !isOutdated;
+  const kind = `${hasLeft ? 'left' : status.toLowerCase()}${isStale || isOutdated ? ' stale' : ''}`;
+  const values = METRICS.map((metric) => readingText(readings?.[metric] ?? null, words.metrics[metric].unit));
+  const age = ageText(tile, nowMs);
+  // The wall is rendered several times a second, while a tile changes once a second at most.
+  return useMemo(
+    () => (
+      <a class={`tile ${kind}`} href={hrefOf({ view: 'nodes', item: node })} title={meaning}>
+        <span class="name">{node}</span>
+        <span class="word">
+          <Icon />
+          {hasLeft ? words.nodes.left : word}
+        </span>
+        <span class="readings">
+          {METRICS.map((metric, m) => (
+            <span key={metric} class="reading">
+              <span class="what">{words.metrics[metric].short}</span> {values[m]}
+            </span>
+          ))}
+        </span>
+        <span class="age">{age}</span>
+      </a>
+    ),
+    [node, kind, age, ...values],
   );
 }
 
