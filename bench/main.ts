@@ -28,6 +28,7 @@ const PROGRAMS: Readonly<Record<string, Program>> = {
   appliance: { about: 'the package under systemd: installation, start, cost, recovery', timeoutMinutes: 10, long: 1 },
   ros: { about: 'both ROS 2 transports: latency, cost, 1,000 statuses per second', timeoutMinutes: 15, long: 1 },
   fleet: { about: 'one appliance and 10, 100, 300 robots on the ROS 2 graph', timeoutMinutes: 30 },
+  dashboard: { about: 'the page in Chromium on a slowed processor: first data, a week, live data, 300 nodes', timeoutMinutes: 6, long: 1 },
   ops: { about: 'the scheduler with all maintenance jobs, for an hour', timeoutMinutes: 4, long: 6 },
   harness: { about: 'the harness over a week: its record and its report', timeoutMinutes: 5 },
 };

@@ -26,6 +26,7 @@ packages=
 if wanted ros; then packages="cyclonedds-dev cyclonedds-tools fastddsgen g++ iproute2 libfastrtps-dev make"; fi
 # Build tools of the package, and containers in which to install it.
 if wanted appliance; then packages="$packages debhelper debootstrap e2fsprogs g++ iproute2 libsystemd-dev make patchelf procps systemd-container"; fi
+if wanted dashboard; then packages="$packages chromium"; fi
 if has dpkg-query; then
   for package in $packages; do
     dpkg-query -W -f='${Status}' "$package" 2> /dev/null | grep -q 'ok installed' || missing="$missing $package"
