@@ -137,7 +137,7 @@ function begin(target: string, headers: Readonly<Record<string, string>>): Promi
  * Parameters with rules beyond their own schema: dates that exist, ranges that do not end before they begin, cursors that were given out,
  * what goes together.
  */
-const FURTHER_RULES = ['from', 'to', 'hours', 'by', 'cursor', 'after', 'value'];
+const FURTHER_RULES = ['from', 'to', 'hours', 'by', 'cursor', 'after', 'value', 'format'];
 
 const seen = new Map<string, number>();
 
@@ -165,6 +165,8 @@ async function holds(path: string, query: readonly Given[]): Promise<void> {
     if (!culprits.includes(problem?.parameter ?? '')) throw new Error(`${target}: names ${problem?.parameter}, not ${refused.join(', ')}`);
   } else if (problem?.code === 'unknown_node') {
     if (!query.some(({ name, text }) => name === 'node' && text !== 'health_monitor')) throw new Error(`${target}: ${problem.detail}`);
+  } else if (problem?.code === 'unknown_report') {
+    if (!query.some(({ name }) => name === 'name')) throw new Error(`${target}: ${problem.detail}`);
   } else if (problem?.code === 'cursor_ahead') {
     if (!query.some(({ name }) => name === 'after')) throw new Error(`${target}: ${problem.detail}`);
   } else if (problem && !(answer.status === 400 && FURTHER_RULES.includes(problem.parameter ?? ''))) {
