@@ -158,6 +158,7 @@ for (const socket of [false, true]) {
 }
 
 t.test('a connection without data is closed, before its first bytes and later; keep-alive comments prevent this', async (t) => {
+  let keptOpen = 0;
   const { asked, closed } = await follow(
     t,
     (_request, response, visit) => {
@@ -167,6 +168,7 @@ t.test('a connection without data is closed, before its first bytes and later; k
       let comments = 0;
       const timer = setInterval(() => {
         comments += 1;
+        if (visit === 4) keptOpen += 1;
         if (visit === 4 || comments < 10) response.write(':\n\n');
       }, 50);
       response.on('close', () => clearInterval(timer));
@@ -176,7 +178,7 @@ t.test('a connection without data is closed, before its first bytes and later; k
   await until('a fourth connection', () => asked.length === 4, { describe: () => closed });
   t.match(closed, [/no answer within 0\.3 s/, /no data for 0\.3 s/, /no data for 0\.3 s/]);
   const before = closed.length;
-  await new Promise((resolve) => setTimeout(resolve, 900));
+  await until('comments for three timeouts', () => keptOpen >= 18);
   t.equal(closed.length, before, 'comments keep the connection');
 });
 

@@ -197,6 +197,35 @@ function bulky(fromMs: number, count: number): Row[] {
   return Array.from({ length: count }, (_, i) => ({ ...row(fromMs + i * 1000), values: [next(), next(), next(), next()] }));
 }
 
+t.test('beyond the size cap the oldest minutes of all nodes are removed, whichever node has them', async (t) => {
+  const opened = testArchive(t, NOW);
+  const minutesOf = (node: string): number =>
+    (
+      opened.archive.db
+        .prepare('SELECT count(*) AS count FROM minute JOIN node ON node.id = minute.node_id WHERE node.name = ?')
+        .get(node) as { count: number }
+    ).count;
+  for (let hour = 0; hour < 12; hour += 1) {
+    for (const [node, isUp] of [
+      ['old', hour < 6],
+      ['new', hour >= 6],
+    ] as const) {
+      if (isUp) opened.add(node, bulky(opened.nowMs, 1200));
+    }
+    opened.commit();
+    opened.nowMs += HOUR_MS;
+  }
+  opened.add('new', series(opened.nowMs, 1)); // Ends the last hour.
+  opened.commit();
+  t.same([minutesOf('old'), minutesOf('new')], [6, 6]);
+  const all = minutesOf('old') + minutesOf('new');
+  for (let cap = opened.archive.size().totalBytes; minutesOf('old') + minutesOf('new') === all; cap -= 4096)
+    pruneBySize(opened.archive.db, cap);
+  t.equal(rowsOf(opened, 'raw'), 0, 'raw samples go first');
+  t.ok(minutesOf('old') < 6);
+  t.equal(minutesOf('new'), 6);
+});
+
 t.test('beyond the size cap the oldest data is removed, raw samples before minutes before hours, and alerts stay', async (t) => {
   const maxBytes = 1_500_000;
   const path = join(temporaryFolder(t), 'edge-health.db');
