@@ -9,8 +9,6 @@ const CHECK_EVERY = 60 * OPTIMIZE_FROM_HERTZ;
 
 function enableOptimizer(): void {
   setFlagsFromString('--opt');
-  // It would also make the optimized code slower.
-  setFlagsFromString('--no-optimize-for-size');
 }
 
 /** Enables V8's optimizing compiler, which `bin/edge-health` disables to save memory, once many remote nodes publish. */
