@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { Contract } from '../../testkit/service/openapi.ts';
-import { ask, problemOf, startIn, stillWell } from '../../testkit/service/rest.ts';
+import { ask, measured, problemOf, startIn, stillWell } from '../../testkit/service/rest.ts';
 import { ROOT } from '../../testkit/service/service.ts';
 
 const folder = temporaryFolder(t);
@@ -38,5 +38,6 @@ t.test('other names and formats are refused, and no path leads out of the folder
     t.match(problemOf(await ask(service, 'GET', `/reports?name=${name}`)), { status: 400, parameter: 'name' }, name);
   t.match(problemOf(await ask(service, 'GET', '/reports?name=a&format=pdf')), { status: 400, parameter: 'format' });
   t.match(problemOf(await ask(service, 'GET', '/reports?format=json')), { status: 400, parameter: 'format' });
+  await measured(service);
   await stillWell(t, service);
 });
