@@ -3,6 +3,7 @@ import { cpSync, mkdirSync, renameSync, rmSync, utimesSync, writeFileSync } from
 import { join } from 'node:path';
 import t from 'tap';
 import { temporaryFolder } from '../../testkit/folder.ts';
+import { until } from '../../testkit/wait.ts';
 import { Reports } from './reports.ts';
 
 const PUBLISHED = new URL('../../docs/reports/run', import.meta.url).pathname;
@@ -106,4 +107,28 @@ t.test('the run of `harness start` is shown until it has ended, also before its 
   t.same((await reports.list())?.running, { ...running, recorded: '2026-03-04T04:53:20.000Z' });
   rmSync(request);
   t.equal((await reports.list())?.running, null);
+});
+
+t.test('while the disk hangs one read is under way, requests get no answer in time, and all is well after that', async (t) => {
+  const folder = temporaryFolder(t);
+  let begun = 0;
+  let resume = (): void => undefined;
+  const hanging = new Promise<void>((resolve) => {
+    resume = resolve;
+  });
+  const reports = new Reports(
+    [folder],
+    async () => {
+      begun += 1;
+      await hanging;
+      return Buffer.from('content');
+    },
+    0.01,
+  );
+  const answers = await Promise.all(Array.from({ length: 40 }, () => reports.read('run', 'html')));
+  t.same(new Set(answers), new Set([null]));
+  t.equal(begun, 1);
+  resume();
+  await until('the requests before have ended', async () => String(await reports.read('run', 'html')) === 'content');
+  t.ok(begun <= 40);
 });

@@ -8,10 +8,13 @@ import type { ReportFormat } from '../http/view.ts';
 import { readRegularFile } from './regular-file.ts';
 import { nullAfterTimeout } from './timeout.ts';
 
-/** A report of a week has 50 to 300 kB. */
+/** A report.json of a week has 50 to 300 kB; a larger one would delay samples while it is parsed. */
+const MAX_JSON_BYTES = 1024 * 1024;
 const MAX_BYTES = 4 * 1024 * 1024;
 const MAX_REQUEST_BYTES = 64 * 1024;
 const READ_TIMEOUT_SECONDS = 2;
+/** Requests that wait for the disk; further ones are answered at once. */
+const MAX_WAITING = 16;
 const FILES: Readonly<Record<ReportFormat, string>> = {
   html: 'report.html',
   json: 'report.json',
@@ -23,35 +26,49 @@ type Report = ReportsDocument['data'][number];
 
 /**
  * The reports of the reliability harness and of generate_7day_report: folders in `reports/` of the data folder. Other processes write them;
- * they are read on request, and a folder without a valid report.json is not listed.
+ * they are read on request, one access to the disk at a time, so that one that hangs blocks a single thread of the pool. A folder without a
+ * valid report.json is not listed.
  */
 export class Reports {
   /** Data folders; the first one that has a report is used. */
   readonly #folders: readonly string[];
   /** By path, with the identity of the file that was read. */
   readonly #known = new Map<string, { readonly signature: string; readonly report: Report | null }>();
-  #reading: Promise<ReportsDocument> | null = null;
+  readonly #readFile: typeof readRegularFile;
+  readonly #timeoutSeconds: number;
+  #last: Promise<unknown> = Promise.resolve();
+  #waiting = 0;
 
-  constructor(dataFolders: readonly string[]) {
+  /** `readFile` and `timeoutSeconds` are for tests. */
+  constructor(dataFolders: readonly string[], readFile = readRegularFile, timeoutSeconds = READ_TIMEOUT_SECONDS) {
     this.#folders = dataFolders;
+    this.#readFile = readFile;
+    this.#timeoutSeconds = timeoutSeconds;
   }
 
-  /** Null: the disk does not respond. One read at a time, so that it blocks one thread of the pool at most. */
+  /** Null: the disk does not respond. */
   list(): Promise<ReportsDocument | null> {
-    this.#reading ??= this.#list().finally(() => {
-      this.#reading = null;
-    });
-    return nullAfterTimeout(READ_TIMEOUT_SECONDS, this.#reading);
+    return this.#inTurn(() => this.#list());
   }
 
   /** A file of a report; `missing`: there is none; null: the disk does not respond. `name` is one folder name. */
   read(name: string, format: ReportFormat): Promise<Buffer | 'missing' | null> {
-    return nullAfterTimeout(READ_TIMEOUT_SECONDS, this.#read(name, FILES[format]));
+    return this.#inTurn(() => this.#read(name, FILES[format]));
+  }
+
+  async #inTurn<T>(work: () => Promise<T>): Promise<T | null> {
+    if (this.#waiting >= MAX_WAITING) return null;
+    this.#waiting += 1;
+    const turn = this.#last.then(work).finally(() => {
+      this.#waiting -= 1;
+    });
+    this.#last = turn.catch(() => undefined); // The request of that turn gets the error.
+    return nullAfterTimeout(this.#timeoutSeconds, turn);
   }
 
   async #read(name: string, file: string): Promise<Buffer | 'missing'> {
     for (const folder of this.#folders) {
-      const content = await readRegularFile(join(folder, 'reports', name, file), MAX_BYTES).catch(() => null);
+      const content = await this.#readFile(join(folder, 'reports', name, file), MAX_BYTES).catch(() => null);
       if (content) return content;
     }
     return 'missing';
@@ -70,7 +87,7 @@ export class Reports {
     const newest = files.sort((a, b) => b.mtimeMs - a.mtimeMs).slice(0, MAX_REPORTS);
     for (const { name, path, signature } of newest) {
       if (this.#known.get(path)?.signature === signature) continue;
-      const text = await readRegularFile(path, MAX_BYTES).catch(() => null);
+      const text = await this.#readFile(path, MAX_JSON_BYTES).catch(() => null);
       const result = safeParse(reportFileSchema, parsed(text));
       this.#known.set(path, { signature, report: result.success ? summaryOf(name, result.output) : null });
     }
@@ -82,7 +99,7 @@ export class Reports {
   /** The request of `edge-health harness start` exists until its run has ended. */
   async #running(): Promise<ReportsDocument['running']> {
     for (const folder of this.#folders) {
-      const text = await readRegularFile(join(folder, 'harness/current.json'), MAX_REQUEST_BYTES).catch(() => null);
+      const text = await this.#readFile(join(folder, 'harness/current.json'), MAX_REQUEST_BYTES).catch(() => null);
       const request = parsed(text) as { out?: unknown; requested?: unknown; duration_seconds?: unknown } | null;
       if (typeof request?.out !== 'string' || typeof request.requested !== 'string' || Number.isNaN(Date.parse(request.requested)))
         continue;
