@@ -234,6 +234,14 @@ t.test('the monitor loads all data and follows the stream', async (t) => {
   t.equal(s.monitor.state.book.resolved.length, 1);
 });
 
+t.test('once the page is live, the status of the machine is known without waiting for its next sample', async (t) => {
+  const s = await startMonitor(t);
+  await until(isLive(s), 'it is live');
+  t.ok(s.monitor.state.fleet.get(NODE), 'whatever node is shown, the frame of the page shows it');
+  s.monitor.selectNode('arm');
+  t.ok(s.monitor.state.fleet.get(NODE));
+});
+
 t.test('after an outage of the service the monitor reconnects and fills the gap', async (t) => {
   const now = Date.now();
   const s = await startMonitor(t);

@@ -111,7 +111,8 @@ export class Monitor {
   #reload(health: boolean): void {
     if (!this.#link.isUp) return;
     const { signal } = this.#link;
-    const loads = [this.#loadHistory(signal), ...(health ? [this.#loadHealth(signal)] : [])];
+    const { status } = this.#state;
+    const loads = [this.#loadHistory(signal), ...(health && status ? [this.#loadHealth(status, signal)] : [])];
     void Promise.all(loads).catch((error) => this.#link.handleError(error));
   }
 
@@ -174,7 +175,7 @@ export class Monitor {
     const isOther = node !== null && node !== this.#state.node;
     if (isOther) this.#set({ health: null });
     this.#resetSeries(isOther);
-    await Promise.all([this.#loadHealth(signal), this.#loadAlerts(signal), this.#loadHistory(signal)]);
+    await Promise.all([this.#loadHealth(status, signal), this.#loadAlerts(signal), this.#loadHistory(signal)]);
     if (signal.aborted) return;
     void this.#loadRemoteNodes(status, signal);
     const age = status.nodes.find((node) => node.local)?.age_seconds ?? null;
@@ -198,9 +199,19 @@ export class Monitor {
     this.#set({ local: local?.node_name ?? null, node: this.#selectedNode ?? local?.node_name ?? null, hertz });
   }
 
-  async #loadHealth(signal: AbortSignal): Promise<void> {
-    const { health: before, node } = this.#state;
-    const health = await fetchHealth(this.#api, this.#selectedNode, signal);
+  /** Loads the status of the shown node, and that of the local node, which the frame of every view shows. */
+  async #loadHealth({ nodes }: StatusDocument, signal: AbortSignal): Promise<void> {
+    const { fleet, health: before, local, node } = this.#state;
+    const statusMs = performance.now();
+    const isLocal = this.#selectedNode === null || this.#selectedNode === local;
+    const [health, own] = await Promise.all([
+      fetchHealth(this.#api, this.#selectedNode, signal),
+      isLocal ? null : fetchHealth(this.#api, null, signal),
+    ]);
+    for (const loaded of [health, own]) {
+      const age = nodes.find(({ node_name }) => node_name === loaded?.node_name)?.age_seconds ?? 0;
+      if (loaded !== null && !fleet.get(loaded.node_name)) fleet.recordStatus(loaded, statusMs - age * 1000);
+    }
     // A status received on the stream in the meantime is newer.
     if (health !== null && this.#state.health === before && this.#state.node === node) this.#set({ health });
   }

@@ -5,6 +5,7 @@ import { CHROMIUM, launchBrowser, openPage, showsText } from '../../../testkit/b
 import { temporaryFolder } from '../../../testkit/folder.ts';
 import { alertOf, GatheringService, RealClocks, statusOf } from '../../../testkit/service/remote-nodes.ts';
 import { ROOT } from '../../../testkit/service/service.ts';
+import { until } from '../../../testkit/wait.ts';
 
 t.setTimeout(600_000);
 const skip = CHROMIUM === '' && 'needs the Debian package chromium';
@@ -41,8 +42,8 @@ t.test('all nodes at a glance, and one of them whole', { skip }, async (t) => {
   await tile('arm').filter({ hasText: 'WARNING' }).filter({ hasText: '82 %' }).waitFor();
   t.match(await page.locator('.tile').first().innerText(), 'arm', 'the worst is first');
   t.equal(await page.locator('.tile svg').count(), 3, 'a shape each, not colour alone');
-  t.match(await page.title(), /^WARNING/);
-  t.match(await page.locator('link[rel=icon]').getAttribute('href'), 'warning');
+  await until('the title has the worst status', async () => /^WARNING/.test(await page.title()), { describe: () => page.url() });
+  await page.locator('link[rel=icon][href*=warning]').waitFor({ state: 'attached' });
 
   await tab('Node').click();
   const hint = page.locator('.hero').getByRole('link', { name: 'Other nodes: 1 open alert' });

