@@ -1,5 +1,5 @@
-import { exitWhenOutputFails } from '../src/system/output.ts';
-import { permissionProblem } from '../src/system/permission.ts';
+import { exitWhenOutputFails } from '../src/core/platform/output.ts';
+import { permissionProblem } from '../src/core/platform/permission.ts';
 import { RecordError } from './record/record-error.ts';
 import { argumentsOf, EXIT, type HarnessCommand, Refusal } from './run/command.ts';
 

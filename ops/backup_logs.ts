@@ -1,6 +1,6 @@
 import { rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { syncFolder } from '../src/system/atomic-file.ts';
+import { syncFolder } from '../src/core/files/atomic-file.ts';
 import { failureOf, previewOf, reportOf } from './backup/backup-report.ts';
 import { collectFiles, readJournal } from './backup/contents.ts';
 import { type CopyOutcome, copyTo } from './backup/copies.ts';

@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { hasRootRights } from '../src/system/root-helper.ts';
+import { hasRootRights } from '../src/client/root-helper.ts';
 import { chooseArchive, extractBackup, listBackups } from './backup/archives.ts';
 import { checkService, samplesSince } from './backup/check-service.ts';
 import { DATABASE } from './backup/manifest.ts';

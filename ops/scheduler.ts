@@ -1,6 +1,6 @@
 import { once } from 'node:events';
-import { systemClocks } from '../src/system/clocks.ts';
-import { createLogger } from '../src/system/log.ts';
+import { systemClocks } from '../src/core/platform/clocks.ts';
+import { createLogger } from '../src/core/platform/log.ts';
 import type { Job } from './lib/job.ts';
 import { createNotifier } from './notify/notifier.ts';
 import { jobRunner } from './schedule/execution.ts';

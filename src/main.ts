@@ -6,9 +6,9 @@ import { runHarness } from './cli/harness.ts';
 import { runOps } from './cli/ops.ts';
 import { leaveRoot } from './cli/root-helper.ts';
 import { splitRosArguments } from './cli/ros-arguments.ts';
-import { installation } from './installation/installation.ts';
-import { exitWhenOutputFails, printProblem } from './system/output.ts';
-import { permissionProblem } from './system/permission.ts';
+import { installation } from './core/files/installation.ts';
+import { exitWhenOutputFails, printProblem } from './core/platform/output.ts';
+import { permissionProblem } from './core/platform/permission.ts';
 
 /** Commands are loaded when they are called, so that `version` does not load the service. */
 const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {

@@ -12,13 +12,6 @@ export interface SourceListener {
   onNote(text: string): void;
 }
 
-/** A source that delivers to a SourceListener: the subscription on the ROS 2 graph, or the event stream. */
-export interface Source {
-  /** A service that does not respond yet is no failure. Rejects when the source can never work. */
-  start(): Promise<void>;
-  stop(): Promise<void>;
-}
-
 export interface EventsSourceOptions {
   readonly rest: RestClient;
   /** The node whose statuses and alerts are reported; those of other nodes are ignored. */
@@ -43,7 +36,7 @@ const MIN_PAUSE_MS = 500;
 const MAX_PAUSE_MS = 5000;
 
 /** Follows /events of the service. After an interruption it resumes after the last event received, so that nothing stored is missed. */
-export class EventsSource implements Source {
+export class EventsSource {
   readonly #options: EventsSourceOptions;
   readonly #dataTimeoutSeconds: number;
   readonly #note: (text: string) => void;

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { numberOf, parseShownUnits, type UnitProperties } from '../../src/system/systemctl-show.ts';
+import { numberOf, parseShownUnits, type UnitProperties } from '../../src/client/systemctl-show.ts';
 import type { Cause } from '../record/entries.ts';
 import {
   type KnownRun,

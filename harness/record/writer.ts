@@ -1,7 +1,7 @@
 import * as fs from 'node:fs';
 import { join } from 'node:path';
-import { makeFolder } from '../../src/system/data-folder.ts';
-import { takeLock } from '../../src/system/lock.ts';
+import { makeFolder } from '../../src/core/files/data-folder.ts';
+import { takeLock } from '../../src/core/files/lock.ts';
 import { seal, TORN_MARK } from './chain.ts';
 import { type BeginEntry, type Clocked, RECORD_FILE, type RecordEntry } from './entries.ts';
 import { PendingEntries } from './pending-entries.ts';

@@ -1,6 +1,6 @@
 import * as v from 'valibot';
+import { installation } from '../../src/core/files/installation.ts';
 import { isoUtc } from '../../src/core/time/time.ts';
-import { installation } from '../../src/installation/installation.ts';
 import { RECORD_FILE } from '../record/entries.ts';
 import { type RecordReading, readRecord } from '../record/reader.ts';
 import { type ReportDocument, reportSchema } from './document.ts';

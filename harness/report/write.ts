@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { installation } from '../../src/installation/installation.ts';
-import { PROGRAMS } from '../../src/installation/programs.ts';
-import { writeAtomically } from '../../src/system/atomic-file.ts';
+import { writeAtomically } from '../../src/core/files/atomic-file.ts';
+import { installation } from '../../src/core/files/installation.ts';
+import { PROGRAMS } from '../../src/core/files/programs.ts';
 import type { TestVerdict } from '../engine/judgement.ts';
 import type { ReportDocument } from './document.ts';
 import { documentOf } from './from-record.ts';

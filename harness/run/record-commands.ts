@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
+import { becomeOwnerOf } from '../../src/core/platform/privileges.ts';
 import { printable } from '../../src/core/text.ts';
-import { becomeOwnerOf } from '../../src/system/privileges.ts';
 import { judge } from '../engine/judge.ts';
 import { VERDICT_EXIT } from '../engine/judgement.ts';
 import { EvidenceBuilder } from '../record/evidence.ts';

@@ -1,10 +1,10 @@
 import * as fs from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { installation } from '../../src/installation/installation.ts';
-import { makeFolder } from '../../src/system/data-folder.ts';
-import { takeLock } from '../../src/system/lock.ts';
-import { wayToPermission } from '../../src/system/permission.ts';
-import { startTime } from '../../src/system/running-service.ts';
+import { startTime } from '../../src/client/running-service.ts';
+import { makeFolder } from '../../src/core/files/data-folder.ts';
+import { installation } from '../../src/core/files/installation.ts';
+import { takeLock } from '../../src/core/files/lock.ts';
+import { wayToPermission } from '../../src/core/platform/permission.ts';
 import { RECORD_FILE } from '../record/entries.ts';
 import { EXIT, Refusal } from './command.ts';
 

@@ -1,7 +1,7 @@
 import * as fs from 'node:fs';
 import { join, resolve } from 'node:path';
-import { changeUnits, hasRootRights } from '../../src/system/root-helper.ts';
-import { showUnits } from '../../src/system/systemctl-show.ts';
+import { changeUnits, hasRootRights } from '../../src/client/root-helper.ts';
+import { showUnits } from '../../src/client/systemctl-show.ts';
 import { RECORD_FILE } from '../record/entries.ts';
 import { EXIT, type HarnessCommand, Refusal, text } from './command.ts';
 import { pollUntil } from './poll.ts';

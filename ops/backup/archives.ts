@@ -1,6 +1,6 @@
 import { readdir, realpath, rm, stat } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
-import { wayToPermission } from '../../src/system/permission.ts';
+import { wayToPermission } from '../../src/core/platform/permission.ts';
 import { makeFolder } from '../lib/files.ts';
 import type { JobContext, JobResult } from '../lib/job.ts';
 import { megabytes } from './disk-space.ts';

@@ -1,7 +1,7 @@
 import { access, constants, copyFile, mkdir, mkdtemp, readdir, readFile, realpath, rename, rm, rmdir, stat } from 'node:fs/promises';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { syncFolder as sync } from '../../src/system/atomic-file.ts';
+import { syncFolder as sync } from '../../src/core/files/atomic-file.ts';
 import { diskProblem } from '../lib/files.ts';
 import type { JobContext, JobStatus } from '../lib/job.ts';
 import { parseMounts } from '../lib/mounts.ts';

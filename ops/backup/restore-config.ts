@@ -1,13 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { type RestClient, serviceOf } from '../../src/client/rest.ts';
+import { askRoot, hasRootHelper } from '../../src/client/root-helper.ts';
+import { findService } from '../../src/client/running-service.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { parseConfig } from '../../src/config/parse.ts';
 import { type ConfigFile, configDiff, configFate, replaceConfig } from '../../src/config/replace.ts';
 import { withSecretsOf } from '../../src/config/secrets.ts';
-import { PACKAGE_CONFIG } from '../../src/installation/installation.ts';
-import { askRoot, hasRootHelper } from '../../src/system/root-helper.ts';
-import { findService } from '../../src/system/running-service.ts';
+import { PACKAGE_CONFIG } from '../../src/core/files/installation.ts';
 import type { JobContext } from '../lib/job.ts';
 import type { ManifestFile } from './manifest.ts';
 import { type FileAction, Refused, type Rollback } from './restore-files.ts';

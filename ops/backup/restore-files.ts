@@ -1,6 +1,6 @@
 import { chmod, link, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { syncFolder } from '../../src/system/atomic-file.ts';
+import { syncFolder } from '../../src/core/files/atomic-file.ts';
 import { FILE_MODE, makeFolder } from '../lib/files.ts';
 import type { JobContext } from '../lib/job.ts';
 import type { ManifestFile } from './manifest.ts';

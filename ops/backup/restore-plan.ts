@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { inspectDatabase } from '../../src/store/database/inspect.ts';
+import { inspectDatabase } from '../../src/client/inspect-database.ts';
 import { makeFolder } from '../lib/files.ts';
 import type { JobContext } from '../lib/job.ts';
 import { DiskSpace, megabytes } from './disk-space.ts';

@@ -1,8 +1,8 @@
 import { chmod, copyFile, link, mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { foldInLog } from '../../src/store/database/inspect.ts';
-import { syncFolder as sync } from '../../src/system/atomic-file.ts';
-import { spoolBesideDatabase, spoolInMemory, spoolInRuntimeFolder } from '../../src/system/spool-folder.ts';
+import { foldInLog } from '../../src/client/inspect-database.ts';
+import { syncFolder as sync } from '../../src/core/files/atomic-file.ts';
+import { spoolBesideDatabase, spoolInMemory, spoolInRuntimeFolder } from '../../src/core/files/spool-folder.ts';
 import { FILE_MODE, FOLDER_MODE } from '../lib/files.ts';
 import { DATABASE_FILE } from './database.ts';
 import { type Rollback, returnFile } from './restore-files.ts';

@@ -1,9 +1,9 @@
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
-import { takeLock } from '../../src/system/lock.ts';
-import { changeUnits } from '../../src/system/root-helper.ts';
-import { showUnits } from '../../src/system/systemctl-show.ts';
+import { changeUnits } from '../../src/client/root-helper.ts';
+import { showUnits } from '../../src/client/systemctl-show.ts';
+import { takeLock } from '../../src/core/files/lock.ts';
 import { Refused } from './restore-files.ts';
 
 /** What runs on a data folder, and can be stopped for a while. */

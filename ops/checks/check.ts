@@ -1,6 +1,6 @@
 import type { StatusDocument } from '../../src/client/documents.ts';
+import type { ShownUnits, UnitProperties } from '../../src/client/systemctl-show.ts';
 import type { Alert } from '../../src/core/alerts/alert.ts';
-import type { ShownUnits, UnitProperties } from '../../src/system/systemctl-show.ts';
 import type { JobContext, JobStatus } from '../lib/job.ts';
 import { withTimeout } from '../lib/timeout.ts';
 import type { Counters } from './previous-run.ts';

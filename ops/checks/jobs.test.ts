@@ -1,6 +1,6 @@
 import t from 'tap';
 import type { OpsDocument } from '../../src/client/documents.ts';
-import { parseShownUnits } from '../../src/system/systemctl-show.ts';
+import { parseShownUnits } from '../../src/client/systemctl-show.ts';
 import { UNIT_PROPERTIES, type Unit } from './check.ts';
 import { evaluateJobs, evaluateNotifications, evaluateScheduler } from './jobs.ts';
 import { recorded } from './testing/recorded.ts';

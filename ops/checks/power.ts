@@ -1,4 +1,4 @@
-import { readBootId } from '../../src/system/boot-id.ts';
+import { readBootId } from '../../src/core/platform/boot-id.ts';
 import { type Check, type CheckResult, resultsFor } from './check.ts';
 
 export interface PowerFacts {

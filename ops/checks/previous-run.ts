@@ -1,8 +1,8 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as v from 'valibot';
+import { readIfThere, writeAtomically } from '../../src/core/files/atomic-file.ts';
 import { isoUtc } from '../../src/core/time/time.ts';
-import { readIfThere, writeAtomically } from '../../src/system/atomic-file.ts';
 import { appendLines, makeFolder, pruneDatedFiles, utcDay } from '../lib/files.ts';
 import type { JobContext, JobStatus } from '../lib/job.ts';
 

@@ -2,7 +2,7 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import t from 'tap';
-import { parseShownUnits } from '../../src/system/systemctl-show.ts';
+import { parseShownUnits } from '../../src/client/systemctl-show.ts';
 import { runs, SEED } from '../../testkit/effort.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { UNIT_PROPERTIES, type Unit } from './check.ts';

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { readBootId } from '../../src/system/boot-id.ts';
-import { numberOf, showUnits } from '../../src/system/systemctl-show.ts';
+import { numberOf, showUnits } from '../../src/client/systemctl-show.ts';
+import { readBootId } from '../../src/core/platform/boot-id.ts';
 import type { JobContext } from '../lib/job.ts';
 import { findProgram, runProgram } from '../lib/run-program.ts';
 import { type Check, type CheckContext, type CheckResult, resultsFor, UNIT_PROPERTIES, type Unit } from './check.ts';

@@ -3,9 +3,9 @@
 import type { StatusDocument } from '../../src/client/documents.ts';
 import { ServiceUnreachable } from '../../src/client/rest.ts';
 import { type Metric, toHundredths } from '../../src/core/metrics.ts';
+import { readBootId } from '../../src/core/platform/boot-id.ts';
+import { systemClocks } from '../../src/core/platform/clocks.ts';
 import { isoUtc } from '../../src/core/time/time.ts';
-import { readBootId } from '../../src/system/boot-id.ts';
-import { systemClocks } from '../../src/system/clocks.ts';
 import type { JobContext } from '../lib/job.ts';
 
 /** /status, also of a service that is older than this program. */

@@ -2,9 +2,9 @@
 import { createReadStream } from 'node:fs';
 import { type FileHandle, mkdir, open, readdir, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { syncFolder } from '../../src/core/files/atomic-file.ts';
+import { levelsOf } from '../../src/core/files/data-folder.ts';
 import { DAY_MS, isoUtc } from '../../src/core/time/time.ts';
-import { syncFolder } from '../../src/system/atomic-file.ts';
-import { levelsOf } from '../../src/system/data-folder.ts';
 import type { JobContext } from './job.ts';
 
 /** Modes below the data folder: its group may read. */

@@ -1,7 +1,7 @@
 import type { OpsDocument } from '../../src/client/documents.ts';
 import type { Alert } from '../../src/core/alerts/alert.ts';
+import { installation } from '../../src/core/files/installation.ts';
 import { isoUtc } from '../../src/core/time/time.ts';
-import { installation } from '../../src/installation/installation.ts';
 import type { JobContext } from '../lib/job.ts';
 import { followAlerts } from './alert-feed.ts';
 import { CHANNEL_NAMES } from './channels/channel.ts';

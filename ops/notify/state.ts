@@ -1,7 +1,7 @@
 import { dirname } from 'node:path';
 import * as v from 'valibot';
+import { readIfThere, writeAtomically } from '../../src/core/files/atomic-file.ts';
 import type { Log } from '../../src/core/ports.ts';
-import { readIfThere, writeAtomically } from '../../src/system/atomic-file.ts';
 import { diskProblem, makeFolder } from '../lib/files.ts';
 import { CHANNEL_NAMES } from './channels/channel.ts';
 import type { Message } from './message.ts';

@@ -1,8 +1,8 @@
 import * as fs from 'node:fs';
 import { join } from 'node:path';
+import { prepareDataFolder } from '../../src/core/files/data-folder.ts';
+import { takeLock } from '../../src/core/files/lock.ts';
 import { isoUtc } from '../../src/core/time/time.ts';
-import { prepareDataFolder } from '../../src/system/data-folder.ts';
-import { takeLock } from '../../src/system/lock.ts';
 import { diskProblem } from '../lib/files.ts';
 import type { JobContext } from '../lib/job.ts';
 import { opsFolder, readState, replaceFile } from './state.ts';

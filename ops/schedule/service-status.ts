@@ -1,10 +1,10 @@
 import { fileURLToPath } from 'node:url';
 import type { OpsDocument } from '../../src/client/documents.ts';
+import { PROGRAMS } from '../../src/core/files/programs.ts';
+import { serviceManager, watchdogSeconds } from '../../src/core/platform/notify.ts';
 import type { Log } from '../../src/core/ports.ts';
 import type { ServiceManager } from '../../src/core/supervision.ts';
 import { printable } from '../../src/core/text.ts';
-import { PROGRAMS } from '../../src/installation/programs.ts';
-import { serviceManager, watchdogSeconds } from '../../src/system/notify.ts';
 import { LocalClock } from './local-time.ts';
 
 /** Without a watchdog. */

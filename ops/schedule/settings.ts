@@ -1,7 +1,7 @@
 import { serviceOf } from '../../src/client/rest.ts';
+import { findService } from '../../src/client/running-service.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { formatConfigError } from '../../src/config/parse.ts';
-import { findService } from '../../src/system/running-service.ts';
 import type { JobContext } from '../lib/job.ts';
 
 /** What SIGHUP replaces: the configuration in force, and the client of the service that it names. */

@@ -3,9 +3,9 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import * as v from 'valibot';
 import { type OpsDocument, opsDocumentSchema } from '../../src/client/documents.ts';
+import { writeAtomically } from '../../src/core/files/atomic-file.ts';
+import { makeFolder } from '../../src/core/files/data-folder.ts';
 import type { Log } from '../../src/core/ports.ts';
-import { writeAtomically } from '../../src/system/atomic-file.ts';
-import { makeFolder } from '../../src/system/data-folder.ts';
 
 const FILE = 'jobs.json';
 /** Beside the durable copy: a link to the folder of the live one. */

@@ -1,10 +1,10 @@
 import { hostname } from 'node:os';
 import type { Config } from '../config/schema.ts';
 import type { Alert, Thresholds } from '../core/alerts/alert.ts';
+import { PROGRAMS } from '../core/files/programs.ts';
+import { rosPaths } from '../core/files/ros-paths.ts';
 import type { Log } from '../core/ports.ts';
 import type { Clocks } from '../core/time/time.ts';
-import { PROGRAMS } from '../installation/programs.ts';
-import { rosPaths } from '../installation/ros-paths.ts';
 import { chooseTransport, type TransportChoice } from '../ros/choose.ts';
 import { graphPlace } from '../ros/environment.ts';
 import type { GraphListener, GraphNames, GraphOptions, GraphPlace, RosTransport } from '../ros/graph.ts';

@@ -1,8 +1,8 @@
 import { fileURLToPath } from 'node:url';
 import { configPath, isUnreadable, loadConfig } from '../config/load.ts';
 import { formatConfigError } from '../config/parse.ts';
-import { PROGRAMS } from '../installation/programs.ts';
-import { printJson, printLines, printProblem } from '../system/output.ts';
+import { PROGRAMS } from '../core/files/programs.ts';
+import { printJson, printLines, printProblem } from '../core/platform/output.ts';
 import type { Command } from './command.ts';
 import { EXIT } from './exit-codes.ts';
 

@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { PROGRAMS } from '../installation/programs.ts';
+import { PROGRAMS } from '../core/files/programs.ts';
 
 /**
  * The scheduler runs permanently and uses little CPU. Without V8's optimizing compilers and their data it takes 6 MB less memory.

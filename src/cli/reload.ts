@@ -1,8 +1,8 @@
 import { fileURLToPath } from 'node:url';
+import { findService, isRunning, type ReloadOutcome, readReloadOutcome } from '../client/running-service.ts';
 import { configPath } from '../config/load.ts';
-import { PROGRAMS } from '../installation/programs.ts';
-import { printLines, printProblem } from '../system/output.ts';
-import { findService, isRunning, type ReloadOutcome, readReloadOutcome } from '../system/running-service.ts';
+import { PROGRAMS } from '../core/files/programs.ts';
+import { printLines, printProblem } from '../core/platform/output.ts';
 import type { Command } from './command.ts';
 import { EXIT } from './exit-codes.ts';
 

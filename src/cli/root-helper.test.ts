@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t, { type Test } from 'tap';
 import { temporaryFolder } from '../../testkit/folder.ts';
-import type { RootAnswer, RootRequest, SentFile } from '../system/root-helper.ts';
+import type { RootAnswer, RootRequest, SentFile } from '../client/root-helper.ts';
 import { RootHelper } from './root-helper.ts';
 
 const OWNER = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
@@ -121,7 +121,7 @@ t.test('after the program is killed, the units are started and the configuration
   const path = join(folder, 'edge_health_config.yaml');
   writeFileSync(path, 'node_name: now\n');
   const program = join(folder, 'program.ts');
-  const client = fileURLToPath(new URL('../system/root-helper.ts', import.meta.url));
+  const client = fileURLToPath(new URL('../client/root-helper.ts', import.meta.url));
   const files = [file('edge_health_config.yaml', 'node_name: then\n')];
   writeFileSync(
     program,

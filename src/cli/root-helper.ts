@@ -3,12 +3,12 @@ import { constants } from 'node:os';
 import type { Duplex } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import * as v from 'valibot';
+import { ROOT_HELPER, type RootAnswer, type RootRequest, systemctl } from '../client/root-helper.ts';
 import { type ReplacedConfig, replaceConfig } from '../config/replace.ts';
-import { installation, PACKAGE_CONFIG } from '../installation/installation.ts';
-import { optionsForShortLived } from '../installation/node-options.ts';
-import { PROGRAMS } from '../installation/programs.ts';
-import { becomeOwnerOf, type Owner, ownerOf, withoutOwn } from '../system/privileges.ts';
-import { ROOT_HELPER, type RootAnswer, type RootRequest, systemctl } from '../system/root-helper.ts';
+import { installation, PACKAGE_CONFIG } from '../core/files/installation.ts';
+import { optionsForShortLived } from '../core/files/node-options.ts';
+import { PROGRAMS } from '../core/files/programs.ts';
+import { becomeOwnerOf, type Owner, ownerOf, withoutOwn } from '../core/platform/privileges.ts';
 
 /** Commands that open no file of the service's user and therefore keep root's rights. */
 const KEEP_ROOT = ['check-config', 'ros-setup', 'version', 'help'];

@@ -1,6 +1,6 @@
 import { readPowerState } from '../collect/power.ts';
 import { chooseSensor, findSensors } from '../collect/sensors.ts';
-import { printJson, printLines } from '../system/output.ts';
+import { printJson, printLines } from '../core/platform/output.ts';
 import type { Command } from './command.ts';
 import { EXIT } from './exit-codes.ts';
 

@@ -1,16 +1,16 @@
 import { fileURLToPath } from 'node:url';
 import { type RestClient, ServiceRefused, serviceOf } from '../client/rest.ts';
+import { findService } from '../client/running-service.ts';
 import { configPath, isUnreadable, loadConfig } from '../config/load.ts';
 import { DEFAULT_CONFIG } from '../config/schema.ts';
 import { type Alert, nodeOfAlertId } from '../core/alerts/alert.ts';
+import { PROGRAMS } from '../core/files/programs.ts';
 import type { HealthStatus } from '../core/health-status.ts';
 import { METRICS } from '../core/metrics.ts';
+import { printJson, printLines, printProblem } from '../core/platform/output.ts';
+import { permissionProblem } from '../core/platform/permission.ts';
 import { formatDuration } from '../core/time/duration.ts';
 import type { StatusDocument } from '../http/api/schema.ts';
-import { PROGRAMS } from '../installation/programs.ts';
-import { printJson, printLines, printProblem } from '../system/output.ts';
-import { permissionProblem } from '../system/permission.ts';
-import { findService } from '../system/running-service.ts';
 import type { Command } from './command.ts';
 import { STATUS_EXIT } from './exit-codes.ts';
 

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import type { Alert } from '../core/alerts/alert.ts';
 import type { KnownNode } from '../core/alerts/node-watch.ts';
 import type { JudgingPast } from '../core/alerts/threshold-monitor.ts';
+import { makeFolder } from '../core/files/data-folder.ts';
 import type { HealthStatus } from '../core/health-status.ts';
 import type {
   Aggregate,
@@ -20,7 +21,6 @@ import type {
 import type { ShutdownBook, ShutdownQuery, ShutdownRecord } from '../core/shutdown/shutdown.ts';
 import type { Snapshot } from '../core/snapshot.ts';
 import type { ClockEvent } from '../core/time/clock-watch.ts';
-import { makeFolder } from '../system/data-folder.ts';
 import { Snapshots } from './backup/snapshots.ts';
 import { SegmentRecorder } from './spool/segment-recorder.ts';
 import { isStorableTime, Spool, spoolFolder } from './spool/spool.ts';

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import t from 'tap';
-import { openLibc } from './libc.ts';
+import { openLibc } from '../core/platform/libc.ts';
 import { boundSockets } from './socket-bounds.ts';
 
 const BOUNDS = { sendBytes: 48 * 1024, receiveBytes: 24 * 1024, unreadSeconds: 30 };

@@ -1,5 +1,5 @@
+import { openLibc } from '../core/platform/libc.ts';
 import type { SocketBounds } from '../core/ports.ts';
-import { openLibc } from './libc.ts';
 
 /** socket(7) and tcp(7); the same on every architecture supported by Node. */
 const SOL_SOCKET = 1;

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { watchdogSeconds } from '../../src/system/notify.ts';
+import { watchdogSeconds } from '../../src/core/platform/notify.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { MachineTree } from '../../testkit/machine/machine-tree.ts';
 import { copyCheckout } from '../../testkit/service/checkout.ts';

@@ -2,7 +2,7 @@
  * Receives datagrams of a Unix socket and prints each as a line of JSON with the PID of its sender; prints `{}` once the socket is
  * bound. Argument: the path of the socket, with `@` for the NUL of an abstract one. Needs --experimental-ffi; the parent kills it.
  */
-import { openLibc } from '../../src/system/libc.ts';
+import { openLibc } from '../../src/core/platform/libc.ts';
 
 /** The part of node:ffi that openLibc does not use. */
 interface Pointers {

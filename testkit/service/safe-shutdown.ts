@@ -5,6 +5,7 @@ import type { Test } from 'tap';
 import { SafeShutdown } from '../../src/app/shutdown/safe-shutdown.ts';
 import { type FindUsers, machineRunners } from '../../src/app/shutdown/safe-shutdown-callers.ts';
 import type { ShutdownSettings } from '../../src/app/shutdown/safe-shutdown-settings.ts';
+import { systemClocks } from '../../src/core/platform/clocks.ts';
 import type { LogLevel } from '../../src/core/ports.ts';
 import type {
   DdsCaller,
@@ -20,7 +21,6 @@ import type {
 } from '../../src/core/shutdown/shutdown.ts';
 import type { LocalUser } from '../../src/core/shutdown/shutdown-callers.ts';
 import { TestStore } from '../../src/store/testing/store.ts';
-import { systemClocks } from '../../src/system/clocks.ts';
 import { temporaryFolder } from '../folder.ts';
 import { until } from '../wait.ts';
 

@@ -1,8 +1,8 @@
 /** A program that a test kills during a safe shutdown. Argument: the folder of a scene (safe-shutdown.ts). */
 import { SafeShutdown } from '../../src/app/shutdown/safe-shutdown.ts';
 import { machineRunners } from '../../src/app/shutdown/safe-shutdown-callers.ts';
+import { systemClocks } from '../../src/core/platform/clocks.ts';
 import { Store } from '../../src/store/store.ts';
-import { systemClocks } from '../../src/system/clocks.ts';
 import { dryRunOnly, TIMEOUT_SECONDS } from './safe-shutdown.ts';
 
 const [, , folder = ''] = process.argv;

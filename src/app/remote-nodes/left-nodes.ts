@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
+import { writeAtomically } from '../../core/files/atomic-file.ts';
 import { isNodeName } from '../../core/node-name.ts';
 import type { Log } from '../../core/ports.ts';
-import { writeAtomically } from '../../system/atomic-file.ts';
 
 /** Least delay before a write, so that nodes that come and go cost few writes; a power cut loses the last change. */
 const WRITE_AFTER_SECONDS = 5;

@@ -1,11 +1,11 @@
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { type Alert, SEVERITIES, STATUSES } from '../../core/alerts/alert.ts';
+import { makeFolder } from '../../core/files/data-folder.ts';
+import { spoolBesideDatabase, spoolInMemory, spoolInRuntimeFolder } from '../../core/files/spool-folder.ts';
 import type { HealthStatus } from '../../core/health-status.ts';
 import { METRICS } from '../../core/metrics.ts';
 import { SHUTDOWN_OUTCOMES, type ShutdownRecord } from '../../core/shutdown/shutdown.ts';
-import { makeFolder } from '../../system/data-folder.ts';
-import { spoolBesideDatabase, spoolInMemory, spoolInRuntimeFolder } from '../../system/spool-folder.ts';
 import { type Columns, emptyColumns } from '../samples/chunk.ts';
 import type { Leftover } from '../thread/protocol.ts';
 

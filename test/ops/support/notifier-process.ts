@@ -2,7 +2,7 @@
 import { createNotifier } from '../../../ops/notify/notifier.ts';
 import { RestClient } from '../../../src/client/rest.ts';
 import { loadConfig } from '../../../src/config/load.ts';
-import { createLogger } from '../../../src/system/log.ts';
+import { createLogger } from '../../../src/core/platform/log.ts';
 
 const [file, dataFolder, base] = process.argv.slice(2) as [string, string, string];
 const loaded = loadConfig(file);

@@ -5,7 +5,7 @@ import { type SeenRun, ServiceObserver } from '../../../harness/observe/service-
 import type { KnownRun } from '../../../harness/observe/supervisor.ts';
 import { type RunProgram, UnitSupervisor } from '../../../harness/observe/unit-supervisor.ts';
 import { RestClient } from '../../../src/client/rest.ts';
-import { readBootId } from '../../../src/system/boot-id.ts';
+import { readBootId } from '../../../src/core/platform/boot-id.ts';
 import { Appliance, CONFIG, DEBUGGER, dropIn, UNIT } from '../../../testkit/container/appliance.ts';
 import { containersUnavailable } from '../../../testkit/container/images.ts';
 

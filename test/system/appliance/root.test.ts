@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { rosPaths } from '../../../src/installation/ros-paths.ts';
+import { rosPaths } from '../../../src/core/files/ros-paths.ts';
 import { preparedKey } from '../../../src/ros/rclnodejs/prepared.ts';
 import { elfHead } from '../../../src/ros/rclnodejs/testing/trees.ts';
 import { Appliance, CONFIG, STATE, UNIT } from '../../../testkit/container/appliance.ts';

@@ -7,7 +7,7 @@ import { temporaryFolder } from '../../../testkit/folder.ts';
 t.test('a data folder of another user: what must be given to whom', async (t) => {
   const folder = temporaryFolder(t);
   chmodSync(folder, 0o755);
-  const program = `import(${JSON.stringify(import.meta.resolve('../../../src/system/data-folder.ts'))}).then(({ prepareDataFolder }) => {
+  const program = `import(${JSON.stringify(import.meta.resolve('../../../src/core/files/data-folder.ts'))}).then(({ prepareDataFolder }) => {
     process.setuid(65534);
     console.log(JSON.stringify(process.argv.slice(1).map((path) => prepareDataFolder(path, {}))));
   })`;

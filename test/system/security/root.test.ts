@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap';
 import { stringify } from 'yaml';
-import { rosPaths } from '../../../src/installation/ros-paths.ts';
+import { rosPaths } from '../../../src/core/files/ros-paths.ts';
 import { preparedKey } from '../../../src/ros/rclnodejs/prepared.ts';
 import { elfHead } from '../../../src/ros/rclnodejs/testing/trees.ts';
 import { type Finished, InstalledCopy } from '../../../testkit/machine/installed-copy.ts';

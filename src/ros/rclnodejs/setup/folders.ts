@@ -1,6 +1,6 @@
 import { existsSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { makeFolder } from '../../../system/data-folder.ts';
+import { makeFolder } from '../../../core/files/data-folder.ts';
 import { MANIFEST } from '../prepared.ts';
 
 const UNFINISHED = /^\.(?:preparing|replaced)-(\d+)-/;

@@ -3,7 +3,7 @@
  * output, `weigh` and `stop` come as lines on standard input, and it ends when that does.
  */
 import { createInterface } from 'node:readline';
-import { topicSubscription, transportEnvironment } from '../../../../harness/observe/topic-subscription.ts';
+import { topicSubscription, transportEnvironment } from '../../../../src/client/topic-subscription.ts';
 import type { GraphWatchEvents, GraphWatchOptions } from './graph-watch.ts';
 
 const options = JSON.parse(process.argv[2] ?? '{}') as GraphWatchOptions;

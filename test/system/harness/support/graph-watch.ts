@@ -27,7 +27,7 @@ export interface GraphWatchEvents {
 /** Environment variables of ROS 2 in the shell that runs the tests must not decide where an observer is. */
 const NO_ROS = { ROS_DISTRO: '', AMENT_PREFIX_PATH: '', ROS_DOMAIN_ID: '', ROS_LOCALHOST_ONLY: '', ROS_AUTOMATIC_DISCOVERY_RANGE: '' };
 
-/** The harness's subscription (harness/observe/topic-subscription.ts) in a process of its own in a host. It ends when this process does. */
+/** The harness's subscription (src/client/topic-subscription.ts) in a process of its own in a host. It ends when this process does. */
 export class GraphWatch extends EventProcess<GraphWatchEvents> {
   /** Resolves when it listens. */
   static async start(host: Host, options: GraphWatchOptions = {}, environment: NodeJS.ProcessEnv = NO_ROS): Promise<GraphWatch> {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { runs, SEED } from '../../testkit/effort.ts';
-import { anyText } from '../../testkit/text.ts';
+import { runs, SEED } from '../../../testkit/effort.ts';
+import { anyText } from '../../../testkit/text.ts';
 import { formatLine } from './log.ts';
 
 /** Up to this length, the journal does not split a line. */

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { temporaryFolder } from '../../testkit/folder.ts';
+import { temporaryFolder } from '../../../testkit/folder.ts';
 import { readBootId } from './boot-id.ts';
 
 t.test('a boot is identified by the kernel’s boot id and the start of process 1', async (t) => {

@@ -1,8 +1,8 @@
 import { closeSync, constants, fstatSync, lstatSync, mkdirSync, openSync, readdirSync, readFileSync, readSync, rm, rmdir } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { writeAtomically } from './atomic-file.ts';
-import { shortName } from './spool-folder.ts';
+import { writeAtomically } from '../core/files/atomic-file.ts';
+import { shortName } from '../core/files/spool-folder.ts';
 
 /** File of a running service, by which local commands find it even after its configuration was edited. */
 export interface RunningService {

@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import t from 'tap';
-import { temporaryFolder } from '../../testkit/folder.ts';
-import { recordSyncs } from '../../testkit/machine/disk-syncs.ts';
-import { SmallDisk, whyNotMountable } from '../../testkit/machine/small-disk.ts';
+import { temporaryFolder } from '../../../testkit/folder.ts';
+import { recordSyncs } from '../../../testkit/machine/disk-syncs.ts';
+import { SmallDisk, whyNotMountable } from '../../../testkit/machine/small-disk.ts';
 
 const syncs = await recordSyncs();
 const { readIfThere, writeAtomically } = await import('./atomic-file.ts');

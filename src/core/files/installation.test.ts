@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import t from 'tap';
-import { temporaryFolder } from '../../testkit/folder.ts';
+import { temporaryFolder } from '../../../testkit/folder.ts';
 import { installation } from './installation.ts';
 
 t.test('the default action is dry-run in a checkout and poweroff in the package', async (t) => {

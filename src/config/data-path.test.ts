@@ -1,6 +1,6 @@
 import t from 'tap';
-import { DEFAULT_CONFIG } from '../config/schema.ts';
 import { dataPath } from './data-path.ts';
+import { DEFAULT_CONFIG } from './schema.ts';
 
 t.test('the data folder is the same for the units and for commands in any working directory', async (t) => {
   const checkout = { folder: '/home/me/edge-health', dataFolder: '/home/me/edge-health/data' };

@@ -1,18 +1,25 @@
-import { type Alert, nodeOfAlertId, STALE_METRIC } from '../../src/core/alerts/alert.ts';
-import type { HealthStatus } from '../../src/core/health-status.ts';
-import type { Log } from '../../src/core/ports.ts';
-import { PROGRAMS } from '../../src/installation/programs.ts';
-import { rosPaths } from '../../src/installation/ros-paths.ts';
-import { graphPlace, type PlaceConfig } from '../../src/ros/environment.ts';
-import type { GraphPlace } from '../../src/ros/graph.ts';
-import { graphNames } from '../../src/ros/names.ts';
-import { findRos } from '../../src/ros/rclnodejs/finding.ts';
-import { isSecured, isSecurityEnforced } from '../../src/ros/rclnodejs/place.ts';
-import { environmentFor, type Prepared } from '../../src/ros/rclnodejs/prepared.ts';
-import { probe } from '../../src/ros/rclnodejs/probe.ts';
-import type { Arrived, GraphSubscription, SubscribedTopics, SubscriptionOptions } from '../../src/ros/subscription.ts';
-import { rarely } from '../../src/rtps/log.ts';
-import type { Source, SourceListener } from './events.ts';
+import { type Alert, nodeOfAlertId, STALE_METRIC } from '../core/alerts/alert.ts';
+import { PROGRAMS } from '../core/files/programs.ts';
+import { rosPaths } from '../core/files/ros-paths.ts';
+import type { HealthStatus } from '../core/health-status.ts';
+import type { Log } from '../core/ports.ts';
+import { graphPlace, type PlaceConfig } from '../ros/environment.ts';
+import type { GraphPlace } from '../ros/graph.ts';
+import { graphNames } from '../ros/names.ts';
+import { findRos } from '../ros/rclnodejs/finding.ts';
+import { isSecured, isSecurityEnforced } from '../ros/rclnodejs/place.ts';
+import { environmentFor, type Prepared } from '../ros/rclnodejs/prepared.ts';
+import { probe } from '../ros/rclnodejs/probe.ts';
+import type { Arrived, GraphSubscription, SubscribedTopics, SubscriptionOptions } from '../ros/subscription.ts';
+import { rarely } from '../rtps/log.ts';
+
+/** Receives what the topics deliver of the observed node. */
+export interface TopicListener {
+  onStatus(channel: 'topic', status: HealthStatus): void;
+  onAlert(channel: 'topic', alert: Alert): void;
+  /** Information for readers, such as lost messages; the same text at most once a minute. */
+  onNote(text: string): void;
+}
 
 export interface TransportOptions {
   readonly transport: 'auto' | 'embedded' | 'rclnodejs';
@@ -33,7 +40,7 @@ export interface TopicSubscriptionOptions extends TransportOptions {
   readonly ros: PlaceConfig;
   /** The observed `node_name`. */
   readonly node: string;
-  readonly listener: SourceListener;
+  readonly listener: TopicListener;
 }
 
 const NOTE_SECONDS = 60;
@@ -53,15 +60,15 @@ export async function topicSubscription(options: TopicSubscriptionOptions): Prom
   for (const note of notes) listener.onNote(note);
   // Only the chosen one is loaded.
   if (choice.transport === 'rclnodejs') {
-    const { RclnodejsSubscription } = await import('../../src/ros/rclnodejs/subscription.ts');
+    const { RclnodejsSubscription } = await import('../ros/rclnodejs/subscription.ts');
     const { prepared } = choice;
     return new TopicSubscription(options, choice, place, (to) => new RclnodejsSubscription({ ...to, prepared, enclave: null }));
   }
-  const { EmbeddedSubscription } = await import('../../src/ros/embedded/subscription.ts');
+  const { EmbeddedSubscription } = await import('../ros/embedded/subscription.ts');
   return new TopicSubscription(options, choice, place, (to) => new EmbeddedSubscription({ ...to, wallMilliseconds: () => Date.now() }));
 }
 
-export class TopicSubscription implements Source {
+export class TopicSubscription {
   readonly transport: TransportChoice['transport'];
   /** Why this transport. */
   readonly reason: string;

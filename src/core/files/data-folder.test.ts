@@ -2,8 +2,8 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { temporaryFolder } from '../../testkit/folder.ts';
-import { whyNotMountable } from '../../testkit/machine/small-disk.ts';
+import { temporaryFolder } from '../../../testkit/folder.ts';
+import { whyNotMountable } from '../../../testkit/machine/small-disk.ts';
 import { makeFolder, nearestExisting, prepareDataFolder } from './data-folder.ts';
 
 const folder = temporaryFolder(t);

@@ -1,5 +1,5 @@
-import type { Log, LogLevel } from '../core/ports.ts';
-import { printable } from '../core/text.ts';
+import type { Log, LogLevel } from '../ports.ts';
+import { printable } from '../text.ts';
 
 /** Priorities of sd-daemon(3), which the journal reads from the beginning of each line. */
 const PRIORITY: Readonly<Record<LogLevel, number>> = { error: 3, warning: 4, notice: 5, info: 6, debug: 7 };

@@ -1,6 +1,6 @@
 import * as fs from 'node:fs';
 import { hrtime } from 'node:process';
-import type { Clocks } from '../core/time/time.ts';
+import type { Clocks } from '../time/time.ts';
 
 /** The machine's clocks. Boot time is read from /proc/uptime, which includes suspends and has a resolution of 0.01 s. */
 export function systemClocks(): Clocks {

@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from 'node:fs';
 import { userInfo } from 'node:os';
-import { nearestExisting } from './data-folder.ts';
+import { nearestExisting } from '../files/data-folder.ts';
 
 /** initgroups() is missing in the types of Node. */
 type WithInitgroups = NodeJS.Process & { initgroups(user: number, extraGroup: number): void };

@@ -1,7 +1,7 @@
 import { closeSync, existsSync, openSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Log } from '../core/ports.ts';
-import type { ServiceManager } from '../core/supervision.ts';
+import type { Log } from '../ports.ts';
+import type { ServiceManager } from '../supervision.ts';
 import { openLibc } from './libc.ts';
 
 /** The part of the npm package sd-notify that is used. */

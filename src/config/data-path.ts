@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
-import type { Config } from '../config/schema.ts';
-import { type Installation, PACKAGE_CONFIG, PACKAGE_DATA } from './installation.ts';
+import { type Installation, PACKAGE_CONFIG, PACKAGE_DATA } from '../core/files/installation.ts';
+import type { Config } from './schema.ts';
 
 /**
  * The data folder: the configured one, otherwise systemd's state directory, otherwise the installation's. It does not depend on the working

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { ShutdownAction } from '../core/shutdown/shutdown.ts';
+import type { ShutdownAction } from '../shutdown/shutdown.ts';
 import { PROGRAMS } from './programs.ts';
 
 /** The properties that differ between an installed package and a checkout. */

@@ -1,8 +1,8 @@
 import { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import { inflateRawSync } from 'node:zlib';
-import { countIn } from '../samples/chunk.ts';
-import { APPLICATION_ID, SCHEMA_VERSION } from './database.ts';
+import { APPLICATION_ID, SCHEMA_VERSION } from '../store/database/database.ts';
+import { countIn } from '../store/samples/chunk.ts';
 
 /** The newest schema that this version reads. */
 export const NEWEST_SCHEMA = SCHEMA_VERSION;

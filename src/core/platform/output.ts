@@ -1,6 +1,6 @@
 import { constants } from 'node:os';
 import { getSystemErrorMessage } from 'node:util';
-import { printable, printableJson } from '../core/text.ts';
+import { printable, printableJson } from '../text.ts';
 
 /** Exit code of a program killed by SIGPIPE, as a shell reports it. Node ignores the signal. */
 const CLOSED_PIPE_EXIT = 128 + constants.signals.SIGPIPE;
