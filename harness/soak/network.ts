@@ -1,12 +1,11 @@
 import { once } from 'node:events';
-import type { DiscoveryRange } from '../../src/ros/graph.ts';
 import { Network, networkUnavailable } from '../../testkit/network/network.ts';
 
 /** The network that a soak runs in. */
 export interface SoakNetwork {
   readonly title: string;
   readonly domainId: number;
-  readonly discoveryRange: DiscoveryRange;
+  readonly discoveryRange: 'LOCALHOST' | 'SUBNET';
   /** Options of the independent subscriber (testkit/dds/peers). */
   readonly peer: readonly string[];
 }
