@@ -103,7 +103,7 @@ const observer = object({
 });
 export type Observer = Readonly<v.InferOutput<typeof observer>>;
 
-const session = { boot_id: text, target, watcher: observer };
+const session = { boot_id: text, target, observer };
 
 /** Statuses of the observed node received since the last `minute`, `begin` or `resume`, in the order of arrival. */
 const received = v.pipe(
@@ -186,7 +186,7 @@ const ENTRIES = {
     /** Of the machine, by the received statuses: means over the minute in percent and degrees; null: none, or unavailable. */
     host: object({ cpu: v.nullable(number), memory: v.nullable(number), disk: v.nullable(number), celsius: v.nullable(number) }),
     /** Of the observer itself. */
-    watcher: object({ cpu_seconds: amount, resident_bytes: amount }),
+    observer: object({ cpu_seconds: amount, resident_bytes: amount }),
   }),
   /** A run of the service was seen for the first time. */
   service: entry('service', {

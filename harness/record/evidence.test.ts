@@ -171,7 +171,7 @@ t.test('without a topic the event stream counts', async (t) => {
 
 t.test('a topic that was asked for once is asked for, though not after a resume', async (t) => {
   const entries = [...week({ hours: 0.5, faults: [{ kind: 'kill', at: 900, seconds: 60 }] })].map((entry) =>
-    entry.type === 'resume' ? { ...entry, watcher: { ...entry.watcher, transport: 'off' as const } } : entry,
+    entry.type === 'resume' ? { ...entry, observer: { ...entry.observer, transport: 'off' as const } } : entry,
   );
   t.equal(built(entries).evidence().reliability.by, 'topic');
 });

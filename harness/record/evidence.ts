@@ -164,13 +164,13 @@ export class EvidenceBuilder {
     this.#eventsSeen = this.#axis.events.length;
   }
 
-  #beginSession({ mono, target, wall, watcher }: BeginEntry | ResumeEntry, at: number): void {
+  #beginSession({ mono, target, wall, observer }: BeginEntry | ResumeEntry, at: number): void {
     this.#mark = { at, mono, fresh: true, remote: target.kind === 'url' };
     this.#endMs = wall;
     this.#sessionBeganAt = at;
     this.#lastWall = wall;
     this.#hertz = target.configured_hertz;
-    const off = whyNotByTopic(target, watcher);
+    const off = whyNotByTopic(target, observer);
     if (off === null) this.#topicAsked = true;
     else this.#topicOff = off;
     for (const channel of CHANNELS) this.#alertEpisodes[channel].startSession(at);
@@ -302,7 +302,7 @@ export class EvidenceBuilder {
 const NOTHING_ON_TOPIC = 'nothing arrived on the topic, although the service published';
 
 /** For people; null: the topic is there and was to be subscribed. */
-function whyNotByTopic(target: Target, watcher: Observer): string | null {
+function whyNotByTopic(target: Target, observer: Observer): string | null {
   if (target.service_transport === 'off') return 'the service is not on the ROS 2 graph (ros.transport: off)';
-  return watcher.transport === 'off' ? 'the run was asked not to subscribe on the ROS 2 graph' : null;
+  return observer.transport === 'off' ? 'the run was asked not to subscribe on the ROS 2 graph' : null;
 }

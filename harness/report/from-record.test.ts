@@ -76,9 +76,9 @@ t.test('the run facts of a report', async (t) => {
     { type: 'note', ...clocksAt(60), text: 'the stream broke off' },
     minute(2),
     { type: 'note', ...clocksAt(120), text: 'the stream broke off' },
-    { ...again, target: { ...again.target, version: '0.2.0' }, watcher: { ...again.watcher, transport: 'off', reason: 'asked for' } },
-    { ...minute(13), watcher: { cpu_seconds: 0.08, resident_bytes: 71_000_000 } },
-    { ...minute(14), watcher: { cpu_seconds: 0.14, resident_bytes: 60_000_000 } },
+    { ...again, target: { ...again.target, version: '0.2.0' }, observer: { ...again.observer, transport: 'off', reason: 'asked for' } },
+    { ...minute(13), observer: { cpu_seconds: 0.08, resident_bytes: 71_000_000 } },
+    { ...minute(14), observer: { cpu_seconds: 0.14, resident_bytes: 60_000_000 } },
   ]);
   const { run, notes } = documentOf(folder, MADE).document;
   t.equal(run.id, 'run-1');

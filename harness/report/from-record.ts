@@ -89,13 +89,13 @@ class RunFactsBuilder {
   }
 
   of(begin: BeginEntry): RunFacts {
-    const { target, watcher } = this.#session ?? begin;
+    const { target, observer } = this.#session ?? begin;
     return {
       id: begin.run,
       node_name: target.node_name,
       version: this.#versions.at(-1) ?? null,
       how: this.#how,
-      machine: watcher.machine,
+      machine: observer.machine,
       harness: {
         cpu_percent: this.#cpuOverSeconds > 0 ? Math.round((this.#cpuSeconds / this.#cpuOverSeconds) * 1e5) / 1e3 : null,
         resident_bytes: this.#residentBytes > 0 ? this.#residentBytes : null,
@@ -125,11 +125,11 @@ class RunFactsBuilder {
   }
 
   #addMinute(entry: MinuteEntry): void {
-    const { cpu_seconds, resident_bytes } = entry.watcher;
+    const { cpu_seconds, resident_bytes } = entry.observer;
     const before = this.#minute;
     // CPU time falls where another process observes. What a process used before its first minute, its start, counts from there on.
-    if (before === null || before.watcher.cpu_seconds <= cpu_seconds) {
-      this.#cpuSeconds += cpu_seconds - (before?.watcher.cpu_seconds ?? 0);
+    if (before === null || before.observer.cpu_seconds <= cpu_seconds) {
+      this.#cpuSeconds += cpu_seconds - (before?.observer.cpu_seconds ?? 0);
       this.#cpuOverSeconds += entry.mono - (before?.mono ?? this.#session?.mono ?? entry.mono);
     }
     this.#residentBytes = Math.max(this.#residentBytes, resident_bytes);
@@ -153,16 +153,16 @@ class RunFactsBuilder {
 }
 
 /** How the service was observed from an entry on. */
-function observation({ target, watcher }: BeginEntry | ResumeEntry): string[] {
+function observation({ target, observer }: BeginEntry | ResumeEntry): string[] {
   const service = {
     unit: `${target.unit ?? 'A unit'} of systemd on this machine`,
     started: 'A service started by the harness',
     url: 'A service known only by its URL',
   }[target.kind];
   const graph =
-    watcher.transport === 'off'
-      ? `Not on the ROS 2 graph: ${watcher.reason}`
-      : `/health_status and /alerts on the ROS 2 graph, transport ${watcher.transport}: ${watcher.reason}`;
+    observer.transport === 'off'
+      ? `Not on the ROS 2 graph: ${observer.reason}`
+      : `/health_status and /alerts on the ROS 2 graph, transport ${observer.transport}: ${observer.reason}`;
   const publishes =
     target.service_transport === 'off'
       ? 'The service is not on the ROS 2 graph'
@@ -171,6 +171,6 @@ function observation({ target, watcher }: BeginEntry | ResumeEntry): string[] {
     `${service}; REST and event stream at ${target.url}`,
     graph,
     `${publishes}, at ${target.configured_hertz} Hz`,
-    `Harness version ${watcher.version}`,
+    `Harness version ${observer.version}`,
   ];
 }

@@ -35,7 +35,7 @@ export class Minute {
   }
 
   /** Returns the entry without statuses stamped later than `untilMs`, and begins the next one empty. */
-  take(now: Clocked, stalledSeconds: number, watcher: MinuteEntry['watcher'], untilMs: number): MinuteEntry {
+  take(now: Clocked, stalledSeconds: number, observer: MinuteEntry['observer'], untilMs: number): MinuteEntry {
     const topic = this.#topic?.take(untilMs) ?? null;
     const events = this.#events.take(untilMs);
     const service = this.#reading && { ...this.#reading, resident_bytes: this.#resident };
@@ -49,7 +49,7 @@ export class Minute {
       stalled_seconds: stalledSeconds,
       service,
       host: topic?.received.first == null ? events.host : topic.host,
-      watcher,
+      observer,
     };
   }
 }
@@ -133,7 +133,7 @@ export class OwnUse {
     release();
   }
 
-  read(): MinuteEntry['watcher'] {
+  read(): MinuteEntry['observer'] {
     // Right after the start most of the memory is that of starting.
     if (this.#readings === 0) this.#release();
     const { system, user } = process.cpuUsage();

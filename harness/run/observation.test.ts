@@ -13,7 +13,7 @@ t.test('a minute is an entry: what was received, delta-coded, with the readings 
   const [begin, first, ...more] = it.of('minute');
   t.match(begin, { boot: 1000, topic: { first: null, steps: [] }, service: { samples: 1 } }, 'the counters at the begin');
   t.match(first, { boot: 1060, topic: { first: EPOCH + 1000, steps: Array(59).fill(1000), slowest_ms: 0, fastest_ms: 0 } });
-  t.match(first, { host: { cpu: 10, memory: 20, disk: 30, celsius: null }, watcher: { cpu_seconds: 1, resident_bytes: 2 } });
+  t.match(first, { host: { cpu: 10, memory: 20, disk: 30, celsius: null }, observer: { cpu_seconds: 1, resident_bytes: 2 } });
   t.equal(first?.service?.resident_bytes.length, 4, 'four readings');
   t.equal(more.length, 0, 'the end makes the last one');
   t.ok(it.observation.observedSeconds(it.now) >= 119.9, 'it ends by itself');

@@ -40,7 +40,7 @@ export interface ObservationOptions {
   readonly scans: Scans;
   /** As in the record. */
   readonly openByTopic: ReadonlyMap<string, OpenAlert>;
-  readonly ownUse: () => MinuteEntry['watcher'];
+  readonly ownUse: () => MinuteEntry['observer'];
   /** Called once a second while it observes, after everything that was due. */
   readonly onTick: (now: Clocked) => void;
   readonly onNote: (text: string) => void;

@@ -14,7 +14,7 @@ const target: Target = {
   service_transport: 'embedded',
   data_folder: null,
 };
-const watcher: Observer = { version: '1', transport: 'embedded', reason: '', machine: null };
+const observer: Observer = { version: '1', transport: 'embedded', reason: '', machine: null };
 const at = (seconds: number, wall = seconds): Clocked => ({ boot: seconds, mono: seconds, wall: wall * 1000 });
 const begin = (now: Clocked): RecordEntry => ({
   type: 'begin',
@@ -24,9 +24,9 @@ const begin = (now: Clocked): RecordEntry => ({
   boot_id: 'a',
   planned_seconds: 600,
   target,
-  watcher,
+  observer,
 });
-const resume = (now: Clocked, boot_id: string): RecordEntry => ({ type: 'resume', ...now, boot_id, target, watcher });
+const resume = (now: Clocked, boot_id: string): RecordEntry => ({ type: 'resume', ...now, boot_id, target, observer });
 const minute = (now: Clocked, restarts: number | null = null): RecordEntry => ({
   type: 'minute',
   ...now,
@@ -35,7 +35,7 @@ const minute = (now: Clocked, restarts: number | null = null): RecordEntry => ({
   stalled_seconds: 0,
   service: { ...reading(), group: { memory_bytes: 1, anon_bytes: 1, restarts } },
   host: { cpu: null, memory: null, disk: null, celsius: null },
-  watcher: { cpu_seconds: 0, resident_bytes: 0 },
+  observer: { cpu_seconds: 0, resident_bytes: 0 },
 });
 const service = (now: Clocked, cause: 'first' | 'signal', unseen = 0): RecordEntry => {
   const run = { started: `s${now.boot}`, version: '1', pid: 1, invocation: null };

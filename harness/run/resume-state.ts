@@ -83,7 +83,7 @@ export class ResumeState {
     this.#last = entry;
     this.bootId = entry.boot_id;
     this.target = entry.target;
-    this.observer = entry.watcher;
+    this.observer = entry.observer;
     this.isComplete = false;
   }
 }

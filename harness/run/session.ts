@@ -145,14 +145,14 @@ export class Session {
       await stopSources();
       return null;
     }
-    const watcher = {
+    const observer = {
       version: installation().version,
       transport: topic?.transport ?? ('off' as const),
       reason: topic?.reason ?? withoutTopic ?? '',
       machine,
     };
     await observation.begin((now) => {
-      const stretch = { ...now, boot_id: this.#bootId, target, watcher };
+      const stretch = { ...now, boot_id: this.#bootId, target, observer };
       if (resumed) {
         const entry = { type: 'resume', ...stretch } as const;
         resumed.add(entry);

@@ -17,7 +17,7 @@ export class EventProcess<Events extends object> {
   /** Name of the process in error messages. */
   readonly #title: string;
   readonly #timeoutSeconds: number;
-  readonly #watchers = new Set<() => void>();
+  readonly #waiting = new Set<() => void>();
   #end: ProcessEnd | null = null;
   #stderr = '';
 
@@ -112,15 +112,15 @@ export class EventProcess<Events extends object> {
     return new Promise((resolve) => {
       const done = (): void => {
         clearTimeout(timer);
-        this.#watchers.delete(done);
+        this.#waiting.delete(done);
         resolve();
       };
       const timer = setTimeout(done, ms);
-      this.#watchers.add(done);
+      this.#waiting.add(done);
     });
   }
 
   #notify(): void {
-    for (const watcher of [...this.#watchers]) watcher();
+    for (const check of [...this.#waiting]) check();
   }
 }

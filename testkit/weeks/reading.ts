@@ -37,7 +37,7 @@ export function minuteOf(mono: number, more: Partial<MinuteEntry> = {}): MinuteE
     stalled_seconds: 0,
     service: null,
     host: { cpu: null, memory: null, disk: null, celsius: null },
-    watcher: { cpu_seconds: 0, resident_bytes: 0 },
+    observer: { cpu_seconds: 0, resident_bytes: 0 },
     ...more,
   };
 }

@@ -2,7 +2,7 @@ import type { Observer, Received, Target } from '../../harness/record/entries.ts
 import type { WeekOptions } from './week-options.ts';
 
 /** The target and its observer. */
-export function subjectOf(options: WeekOptions, hertz: number, boot: number): { boot_id: string; target: Target; watcher: Observer } {
+export function subjectOf(options: WeekOptions, hertz: number, boot: number): { boot_id: string; target: Target; observer: Observer } {
   const { kind = 'unit', serviceTransport = 'embedded', transport = 'embedded' } = options;
   return {
     boot_id: `boot-${boot}`,
@@ -16,7 +16,7 @@ export function subjectOf(options: WeekOptions, hertz: number, boot: number): { 
       service_transport: serviceTransport,
       data_folder: '/var/lib/edge-health',
     },
-    watcher: { version: '0.1.0', transport, reason: 'it is light', machine: null },
+    observer: { version: '0.1.0', transport, reason: 'it is light', machine: null },
   };
 }
 

@@ -259,7 +259,7 @@ class Week {
       stalled_seconds: stalled.reduce((sum, range) => sum + range.to - range.from, 0),
       service: this.#service.reading(to, from),
       host: { cpu: 7, memory: 41.5, disk: 55, celsius: 48 },
-      watcher: { cpu_seconds: to * 0.002, resident_bytes: 64e6 },
+      observer: { cpu_seconds: to * 0.002, resident_bytes: 64e6 },
     };
   }
 

@@ -16,7 +16,7 @@ const target: Target = {
   service_transport: 'embedded',
   data_folder: '/var/lib/edge-health',
 };
-const watcher: Observer = {
+const observer: Observer = {
   version: '0.1.0',
   transport: 'embedded',
   reason: 'needs no ROS 2',
@@ -33,11 +33,11 @@ const watcher: Observer = {
 };
 
 export function begin(run = 'run-1'): BeginEntry {
-  return { type: 'begin', ...clocksAt(0), format: 1, run, boot_id: 'boot-1', planned_seconds: 604_800, target, watcher };
+  return { type: 'begin', ...clocksAt(0), format: 1, run, boot_id: 'boot-1', planned_seconds: 604_800, target, observer };
 }
 
 export function resume(seconds: number): RecordEntry {
-  return { type: 'resume', ...clocksAt(seconds), boot_id: 'boot-1', target, watcher };
+  return { type: 'resume', ...clocksAt(seconds), boot_id: 'boot-1', target, observer };
 }
 
 /** The minute that ends so many minutes after the begin. */
@@ -66,7 +66,7 @@ export function minute(n: number, statuses = 60): MinuteEntry {
       database_bytes: 1_000_000 + n * 900,
     },
     host: { cpu: 12.5, memory: 40.25, disk: 51, celsius: null },
-    watcher: { cpu_seconds: 1 + n * 0.1, resident_bytes: 70_000_000 },
+    observer: { cpu_seconds: 1 + n * 0.1, resident_bytes: 70_000_000 },
   };
 }
 

@@ -62,21 +62,21 @@ function lonelyHost(t: Test): Host {
   return network.host();
 }
 
-/** The endpoints that a watcher found, in the order of their topics, each once. */
-function endpointsOf(watcher: Peer, kind: 'reader' | 'writer'): PeerEvent<'endpoint'>[] {
-  const last = new Map(watcher.all('endpoint').map((endpoint) => [endpoint.guid, endpoint]));
+/** The endpoints that an observer found, in the order of their topics, each once. */
+function endpointsOf(observer: Peer, kind: 'reader' | 'writer'): PeerEvent<'endpoint'>[] {
+  const last = new Map(observer.all('endpoint').map((endpoint) => [endpoint.guid, endpoint]));
   return [...last.values()].filter((endpoint) => endpoint.kind === kind).sort((a, b) => (a.topic < b.topic ? -1 : 1));
 }
 
 for (const vendor of VENDORS) {
   t.test(`${vendor} discovers the participant, each endpoint with its QoS and type hash, and their end`, { skip }, async (t) => {
     const host = lonelyHost(t);
-    const watcher = await Peer.start(host, vendor, 'discovery');
-    await watcher.waitFor('reader', () => true, PATIENCE_SECONDS);
+    const observer = await Peer.start(host, vendor, 'discovery');
+    await observer.waitFor('reader', () => true, PATIENCE_SECONDS);
     // Fast DDS tells a goodbye from a lease that ended; with Cyclone DDS it is one if the lease is longer than the test may take.
     const node = await GraphNode.start(host, vendor === 'fastdds' ? {} : { leaseSeconds: 1000 });
-    await watcher.waitForCount('endpoint', WRITERS.length + READERS.length, () => true, PATIENCE_SECONDS);
-    const participant = await watcher.waitFor('participant');
+    await observer.waitForCount('endpoint', WRITERS.length + READERS.length, () => true, PATIENCE_SECONDS);
+    const participant = await observer.waitFor('participant');
     t.equal(participant.user_data, 'enclave=/;');
     if (vendor === 'fastdds') t.match(participant, { vendor: '0000', lease_seconds: 20, name: '/health_monitor' });
 
@@ -84,7 +84,7 @@ for (const vendor of VENDORS) {
       ['writer', WRITERS],
       ['reader', READERS],
     ] as const) {
-      const found = endpointsOf(watcher, kind);
+      const found = endpointsOf(observer, kind);
       t.strictSame(
         found.map(({ topic, type, reliability, durability, user_data }) => [
           topic,
@@ -97,7 +97,7 @@ for (const vendor of VENDORS) {
       );
       t.ok(found.every((endpoint) => endpoint.participant === participant.guid));
     }
-    const ids = watcher.all('endpoint').map(({ topic, user_data }) => [topic.slice(0, 2), SERVICE_ID.exec(user_data)?.[0]] as const);
+    const ids = observer.all('endpoint').map(({ topic, user_data }) => [topic.slice(0, 2), SERVICE_ID.exec(user_data)?.[0]] as const);
     const [request] = ids.filter(([prefix]) => prefix === 'rq');
     t.type(request?.[1], 'string');
     t.same(ids.find(([prefix]) => prefix === 'rr')?.[1], request?.[1], 'both ends of the service name the same one');
@@ -107,30 +107,30 @@ for (const vendor of VENDORS) {
     node.publishHealth(HEALTH);
     await subscriber.waitFor('sample', () => true, PATIENCE_SECONDS);
     t.equal(await node.stop(), 0);
-    const gone = await watcher.waitFor('participant_gone', ({ guid }) => guid === participant.guid);
+    const gone = await observer.waitFor('participant_gone', ({ guid }) => guid === participant.guid);
     await subscriber.waitFor('unmatched');
     if (vendor === 'fastdds') t.equal(gone.how, 'goodbye');
-    await watcher.waitForCount('endpoint_gone', WRITERS.length + READERS.length);
+    await observer.waitForCount('endpoint_gone', WRITERS.length + READERS.length);
   });
 
   for (const ros of ['humble', 'iron'] as const) {
     t.test(`${vendor} reads the nodes and their endpoints from ros_discovery_info, as of ${ros}`, { skip }, async (t) => {
       const host = lonelyHost(t);
-      const watcher = await Peer.start(host, vendor, 'discovery');
+      const observer = await Peer.start(host, vendor, 'discovery');
       const node = await GraphNode.start(host, { namespace: '/robot7' });
       const early = await Peer.start(host, vendor, 'graph', ['--ros', ros]);
       // For its topic the node makes a further reader.
       await Peer.start(host, 'cyclone', 'publish', ['--topic', '/arm/health_status', '--hz', '10']);
-      const { participant } = await watcher.waitFor('endpoint', ({ topic }) => topic === 'rt/diagnostics', PATIENCE_SECONDS);
+      const { participant } = await observer.waitFor('endpoint', ({ topic }) => topic === 'rt/diagnostics', PATIENCE_SECONDS);
       const isOurs = (endpoint: PeerEvent<'endpoint'>): boolean => endpoint.participant === participant;
-      const added = await watcher.waitFor(
+      const added = await observer.waitFor(
         'endpoint',
         (endpoint) => isOurs(endpoint) && endpoint.topic === 'rt/arm/health_status',
         PATIENCE_SECONDS,
       );
       const gidOf = (guid: string): string => guid + (ros === 'humble' ? '0'.repeat(16) : '');
       const gids = (kind: 'reader' | 'writer', ...topics: string[]): string[] => {
-        const found = endpointsOf(watcher, kind).filter((endpoint) => isOurs(endpoint) && topics.includes(endpoint.topic));
+        const found = endpointsOf(observer, kind).filter((endpoint) => isOurs(endpoint) && topics.includes(endpoint.topic));
         t.same(found.map(({ topic }) => topic).sort(), topics);
         return found.map(({ guid }) => gidOf(guid)).sort();
       };
@@ -158,8 +158,8 @@ for (const vendor of VENDORS) {
         const tellsAll = (event: PeerEvent<'entities'>): boolean => event.nodes.some(({ readers }) => readers.includes(gidOf(added.guid)));
         const { gid, nodes } = await reader.waitFor('entities', tellsAll, PATIENCE_SECONDS);
         t.equal(gid, gidOf(participant));
-        // Readers that are announced to a publisher only are no endpoints to the watcher.
-        const known = new Set(watcher.all('endpoint').map(({ guid }) => gidOf(guid)));
+        // Readers that are announced to a publisher only are no endpoints to the observer.
+        const known = new Set(observer.all('endpoint').map(({ guid }) => gidOf(guid)));
         t.strictSame(
           nodes.map((entry) => ({
             ...entry,

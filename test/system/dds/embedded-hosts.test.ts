@@ -105,13 +105,13 @@ t.test('peers notice by the lease that a node is gone that did not say goodbye',
   segment.attach(brain);
   segment.attach(others);
   const { node } = await monitor(brain, 'brain', { leaseSeconds: LEASE_SECONDS });
-  const watchers = await Promise.all(VENDORS.map((vendor) => Peer.start(others, vendor, 'discovery')));
+  const observers = await Promise.all(VENDORS.map((vendor) => Peer.start(others, vendor, 'discovery')));
   const isOurs = ({ topic }: { readonly topic: string }): boolean => topic === 'rt/diagnostics';
-  const [found] = await Promise.all(watchers.map((watcher) => watcher.waitFor('endpoint', isOurs, PATIENCE_SECONDS)));
-  for (const watcher of watchers) t.same(watcher.all('participant_gone'), []);
+  const [found] = await Promise.all(observers.map((observer) => observer.waitFor('endpoint', isOurs, PATIENCE_SECONDS)));
+  for (const observer of observers) t.same(observer.all('participant_gone'), []);
   await node.kill();
-  for (const [index, watcher] of watchers.entries()) {
-    const gone = await watcher.waitFor('participant_gone', ({ guid }) => guid === found?.participant, PATIENCE_SECONDS);
+  for (const [index, observer] of observers.entries()) {
+    const gone = await observer.waitFor('participant_gone', ({ guid }) => guid === found?.participant, PATIENCE_SECONDS);
     if (VENDORS[index] === 'fastdds') t.equal(gone.how, 'lease');
   }
 });
@@ -203,10 +203,10 @@ t.test('LOCALHOST: all participants on this host, none on another', { skip }, as
   await publishesFor(4, node);
   t.equal(sent(), before, 'nothing leaves the host');
 
-  const watchers = await Promise.all(VENDORS.map((vendor) => Peer.start(others, vendor, 'discovery')));
+  const observers = await Promise.all(VENDORS.map((vendor) => Peer.start(others, vendor, 'discovery')));
   const strangers = await Promise.all(VENDORS.map((vendor) => publish(others, vendor, `stranger-${vendor}`)));
   const far = await monitor(others, 'far', { leaseSeconds: LEASE_SECONDS });
-  for (const watcher of watchers) await watcher.waitForCount('participant', 4, () => true, PATIENCE_SECONDS);
+  for (const observer of observers) await observer.waitForCount('participant', 4, () => true, PATIENCE_SECONDS);
   await Promise.all(strangers.map((publisher) => reachesNode(publisher, far)));
   await publishesFor(4, far);
   for (const one of [node, second]) {
@@ -216,9 +216,9 @@ t.test('LOCALHOST: all participants on this host, none on another', { skip }, as
       [],
     );
   }
-  for (const watcher of watchers) {
-    const found = new Set(watcher.all('participant').map(({ guid }) => guid));
-    t.equal(found.size, 4, 'over there: the other watcher, two publishers and a node');
+  for (const observer of observers) {
+    const found = new Set(observer.all('participant').map(({ guid }) => guid));
+    t.equal(found.size, 4, 'over there: the other observer, two publishers and a node');
   }
 });
 

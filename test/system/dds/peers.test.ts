@@ -136,8 +136,8 @@ t.test('the graph and discovery among the peers', { skip: peersUnavailable() }, 
   for (const ros of ['humble', 'iron'] as const) {
     t.test(`${ros}: each peer reads the other's node names`, async (t) => {
       const host = lonelyHost(t);
-      const watchers = await Promise.all(VENDORS.map((vendor) => Peer.start(host, vendor, 'discovery')));
-      await Promise.all(watchers.map((watcher) => watcher.waitFor('reader')));
+      const observers = await Promise.all(VENDORS.map((vendor) => Peer.start(host, vendor, 'discovery')));
+      await Promise.all(observers.map((observer) => observer.waitFor('reader')));
       const [cyclone, fastdds] = await Promise.all(
         VENDORS.map((vendor) => Peer.start(host, vendor, 'graph', ['--ros', ros, '--announce', `/robot/${vendor}_node`])),
       );
@@ -151,8 +151,8 @@ t.test('the graph and discovery among the peers', { skip: peersUnavailable() }, 
         t.equal(gid.length / 2, ros === 'humble' ? 24 : 16);
         const prefix = writer.all('reader')[0]?.guid.slice(0, 24);
         t.equal(gid.slice(0, 24), prefix);
-        for (const watcher of watchers) {
-          const endpoint = await watcher.waitFor('endpoint', ({ kind, guid }) => kind === 'writer' && guid.startsWith(prefix as string));
+        for (const observer of observers) {
+          const endpoint = await observer.waitFor('endpoint', ({ kind, guid }) => kind === 'writer' && guid.startsWith(prefix as string));
           t.match(endpoint, {
             topic: 'ros_discovery_info',
             type: 'rmw_dds_common::msg::dds_::ParticipantEntitiesInfo_',
@@ -160,15 +160,15 @@ t.test('the graph and discovery among the peers', { skip: peersUnavailable() }, 
             durability: 'transient-local',
           });
           t.match(endpoint.user_data, ros === 'humble' ? /^$/ : /^typehash=RIHS01_[0-9a-f]{64};$/);
-          const { user_data } = await watcher.waitFor('participant', ({ guid }) => guid.startsWith(prefix as string));
+          const { user_data } = await observer.waitFor('participant', ({ guid }) => guid.startsWith(prefix as string));
           t.equal(user_data, 'enclave=/;');
         }
       }
       await fastdds.kill();
-      for (const watcher of watchers) {
+      for (const observer of observers) {
         const prefix = fastdds.all('reader')[0]?.guid.slice(0, 24) as string;
-        await watcher.waitFor('endpoint_gone', ({ kind, guid }) => kind === 'writer' && guid.startsWith(prefix));
-        await watcher.waitFor('participant_gone', ({ guid }) => guid.startsWith(prefix));
+        await observer.waitFor('endpoint_gone', ({ kind, guid }) => kind === 'writer' && guid.startsWith(prefix));
+        await observer.waitFor('participant_gone', ({ guid }) => guid.startsWith(prefix));
       }
     });
   }
