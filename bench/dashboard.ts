@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Browser, CDPSession, Page } from 'playwright-core';
 import { HOUR_MS } from '../src/core/time/time.ts';
 import { CHROMIUM, launchBrowser } from '../testkit/browser.ts';
-import { GatheringService, RealClocks, statusOf } from '../testkit/service/remote-nodes.ts';
+import { InProcessService, RealClocks, statusOf } from '../testkit/service/remote-nodes.ts';
 import { ROOT } from '../testkit/service/service.ts';
 import { fillDataFolder } from '../testkit/weeks/week-store.ts';
 import type { Outcome } from './support/outcome.ts';
@@ -105,7 +105,7 @@ async function liveUse({ cdp, page }: Slowed, minutes: number): Promise<Use> {
 async function withFleet({ cleanup }: Context, robots: number, work: (url: string) => Promise<void>): Promise<void> {
   const folder = cleanup.folderOnDisk();
   mkdirSync(join(folder, 'run'));
-  const service = new GatheringService(folder, new RealClocks(), { dashboardFolder: join(ROOT, 'dist/dashboard') });
+  const service = new InProcessService(folder, new RealClocks(), { dashboardFolder: join(ROOT, 'dist/dashboard') });
   await service.start();
   const publish = (): void => {
     service.measure({ cpu_percent: 20 + (Date.now() % 7) });

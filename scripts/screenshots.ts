@@ -11,7 +11,7 @@ import { isoUtc } from '../src/core/time/time.ts';
 import type { OpsDocument } from '../src/http/api/ops-schema.ts';
 import type { StatusDocument } from '../src/http/api/schema.ts';
 import { CHROMIUM, launchBrowser } from '../testkit/browser.ts';
-import { GatheringService, statusOf, TestClocks } from '../testkit/service/remote-nodes.ts';
+import { InProcessService, statusOf, TestClocks } from '../testkit/service/remote-nodes.ts';
 import { ROOT } from '../testkit/service/service.ts';
 
 const LOCAL = 'classroom-pi';
@@ -125,7 +125,7 @@ const folder = mkdtempSync(join(tmpdir(), 'edge-health-screenshots-'));
 mkdirSync(join(folder, 'run'));
 const clocks = new TestClocks();
 clocks.wallMs = Date.now() - LESSON_SECONDS * 1000;
-const service = new GatheringService(folder, clocks, { localNode: LOCAL, dashboardFolder: join(ROOT, 'dist/dashboard') });
+const service = new InProcessService(folder, clocks, { localNode: LOCAL, dashboardFolder: join(ROOT, 'dist/dashboard') });
 await service.start();
 const browser = await launchBrowser();
 try {

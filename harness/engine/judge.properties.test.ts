@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { runs, SEED } from '../../testkit/effort.ts';
-import { episode, HOLDING, memoryOf, perfectEvidence, serviceRun } from '../../testkit/weeks/perfect.ts';
+import { COVERAGE, episode, memoryOf, perfectEvidence, serviceRun } from '../../testkit/weeks/perfect.ts';
 import type { Evidence } from './evidence.ts';
 import { judge, verdictOf } from './judge.ts';
 import type { Criterion, Judgement, TestVerdict } from './judgement.ts';
@@ -34,7 +34,7 @@ function worsens(criterion: Criterion, number: fc.Arbitrary<number>, evidence: (
   );
 }
 
-t.test('no criterion gets better with more restarts, lost slots, CPU time, memory, gaps or open alerts', async (t) => {
+t.test('no criterion gets better with more restarts, lost intervals, CPU time, memory, gaps or open alerts', async (t) => {
   const week = perfectEvidence();
   worsens('uptime', fc.integer({ min: 3, max: 10 }), (count) => ({
     ...week,
@@ -55,7 +55,7 @@ t.test('no criterion gets better with more restarts, lost slots, CPU time, memor
   }));
   for (const held of ['stored', 'collected'] as const) {
     worsens('integrity', fc.double({ min: 0, max: 1000, noNaN: true }), (longestSeconds) => ({
-      integrity: { ...short.integrity, [held]: { ...HOLDING, longestSeconds } },
+      integrity: { ...short.integrity, [held]: { ...COVERAGE, longestSeconds } },
     }));
   }
   worsens('alerts', fc.integer({ min: 0, max: 4 }), (count) => {
@@ -65,9 +65,9 @@ t.test('no criterion gets better with more restarts, lost slots, CPU time, memor
   t.pass('for any two numbers');
 });
 
-const holding = fc.option(
+const coverage = fc.option(
   fc.record({
-    ...constants(HOLDING),
+    ...constants(COVERAGE),
     longestSeconds: fc.integer({ min: 0, max: 600 }),
     unscannedSeconds: fc.integer({ min: 0, max: 600 }),
   }),
@@ -87,7 +87,7 @@ const anyEvidence: fc.Arbitrary<Evidence> = fc
     ended: fc.boolean(),
     planned: fc.constantFrom(604_800, 604_799, 600, 1e6),
     watched: fc.constantFrom(604_800, 604_799, 604_800.001, 0),
-    heard: fc.option(fc.constantFrom(604_800, 604_000, 0)),
+    received: fc.option(fc.constantFrom(604_800, 604_000, 0)),
     by: fc.option(fc.constantFrom('topic' as const, 'events' as const)),
     expected: fc.integer({ min: 0, max: 1000 }),
     lost: fc.integer({ min: 0, max: 20 }),
@@ -96,8 +96,8 @@ const anyEvidence: fc.Arbitrary<Evidence> = fc
     awakeSeconds: fc.constantFrom(0, 1, 604_800),
     openByRest: episodes,
     openByTopic: episodes,
-    stored: holding,
-    collected: holding,
+    stored: coverage,
+    collected: coverage,
     memory: fc.constantFrom(
       short.memory,
       memoryOf((at) => 60e6 + 100 * at, SECONDS),
@@ -110,7 +110,7 @@ const anyEvidence: fc.Arbitrary<Evidence> = fc
       plannedSeconds: any.planned,
       ended: any.ended,
       watched: any.watched === 0 ? [] : [{ from: 0, to: any.watched, awakeSeconds: any.watched }],
-      lastSeenAt: any.heard,
+      lastSeenAt: any.received,
       runs: Array.from({ length: any.restarts + 1 }, (_, at) => serviceRun(at - SECONDS)),
       reliability: {
         ...short.reliability,

@@ -207,7 +207,7 @@ const ENTRIES = {
   /** As shown by the observer's clocks, beyond 1 s. The `seconds` of a step are positive when the clock was put forward. */
   clock: entry('clock', { kind: oneOf(['step', 'suspend']), seconds: number }),
   /** A scan of the stored samples (/health/history) or of the rows of metrics/, between two time stamps; scans follow each other. */
-  holding: entry('holding', {
+  coverage: entry('coverage', {
     of: oneOf(['stored', 'collected']),
     from: number,
     to: number,
@@ -235,7 +235,7 @@ export type MinuteEntry = Entry<'minute'>;
 export type ServiceEntry = Entry<'service'>;
 export type AlertEntry = Entry<'alert'>;
 export type OpenEntry = Entry<'open'>;
-export type CoverageEntry = Entry<'holding'>;
+export type CoverageEntry = Entry<'coverage'>;
 export type NoteEntry = Entry<'note'>;
 export type EndEntry = Entry<'end'>;
 export type RecordEntry = { [T in keyof typeof ENTRIES]: Entry<T> }[keyof typeof ENTRIES];

@@ -67,8 +67,8 @@ t.test('a suspend explains what lies in it, as precisely as the clock entry show
   const suspend: Fault = { kind: 'suspend', at: 935, seconds: 20 };
   const gap: Fault = { kind: 'gap', of: 'stored', at: 600, seconds: 325 };
   t.equal(evidenceOf([suspend, gap]).integrity.stored?.longestSeconds, 325, 'not what ended before it');
-  const untold = without(week({ hours: 0.5, faults: [suspend, gap] }), ({ type }) => type === 'clock');
-  t.equal(boiled(untold).integrity.stored?.longestSeconds, 305, 'without one it may have been anywhere in its minute');
+  const unreported = without(week({ hours: 0.5, faults: [suspend, gap] }), ({ type }) => type === 'clock');
+  t.equal(boiled(unreported).integrity.stored?.longestSeconds, 305, 'without one it may have been anywhere in its minute');
   const long: Fault[] = [{ kind: 'suspend', at: 905, seconds: 100 }];
   t.equal(boiled(without(week({ hours: 0.5, faults: long }), ({ type }) => type === 'clock')).integrity.stored?.longestSeconds, 1);
 });
@@ -80,13 +80,13 @@ t.test('every entry has the clocks', async (t) => {
   const clocks = { boot: 5926, mono: 5926 - 20 - 1000, wall: minute.wall - 54_000 };
   const between: RecordEntry[] = [
     { type: 'note', text: 'here', ...clocks } satisfies NoteEntry,
-    { type: 'holding', of: 'stored', from: 0, to: 0, count: 0, first: null, last: null, longest_seconds: 0, gaps: [], ...clocks },
+    { type: 'coverage', of: 'stored', from: 0, to: 0, count: 0, first: null, last: null, longest_seconds: 0, gaps: [], ...clocks },
     { type: 'open', open: [], ...clocks },
     { type: 'alert', by: 'topic', alert_id: 'a', severity: 'WARNING', metric: 'm', timestamp: '', resolved: true, ...clocks },
   ];
   for (const entry of between) {
-    const told = entries.flatMap((other) => (other === minute ? [entry, other] : [other]));
-    t.same(boiled(told).suspends, [{ at: 906, seconds: 20 }], entry.type);
+    const reported = entries.flatMap((other) => (other === minute ? [entry, other] : [other]));
+    t.same(boiled(reported).suspends, [{ at: 906, seconds: 20 }], entry.type);
   }
 });
 
@@ -135,7 +135,7 @@ t.test('gaps are listed from a minute on where samples are stored, from two and 
 
 t.test('what was not scanned is missing', async (t) => {
   for (const held of ['stored', 'collected'] as const) {
-    const { integrity } = boiled(without(week({ hours: 0.5 }), (entry) => entry.type === 'holding' && entry.of === held));
+    const { integrity } = boiled(without(week({ hours: 0.5 }), (entry) => entry.type === 'coverage' && entry.of === held));
     t.same([integrity[held], integrity.reason], [null, 'not scanned']);
   }
   const { alerts, integrity } = boiled([...week({ hours: 0.5 })].slice(0, 1));

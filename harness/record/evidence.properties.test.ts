@@ -92,7 +92,7 @@ function arriving(
 }
 
 /** Without the counts of disorder and repetitions. */
-function told(evidence: Evidence): unknown {
+function reported(evidence: Evidence): unknown {
   return JSON.stringify({ ...evidence, reliability: { ...evidence.reliability, duplicates: 0, outOfOrder: 0 } });
 }
 
@@ -105,7 +105,7 @@ t.test('the order of arrival within a minute changes nothing', async (t) => {
         const keyed = stamps.map((stamp) => ({ stamp, key: random.next().value as number }));
         return keyed.sort((one, other) => one.key - other.key).map(({ stamp }) => stamp);
       });
-      return told(built(shuffled).evidence()) === told(built(entries).evidence());
+      return reported(built(shuffled).evidence()) === reported(built(entries).evidence());
     }),
     { numRuns: runs(12, 200), seed: SEED },
   );
@@ -116,7 +116,7 @@ t.test('statuses that come twice, within four minutes, change nothing', async (t
   fc.assert(
     fc.property(faults, fc.integer({ min: 0, max: 4 }), fc.integer({ min: 1, max: 60 }), (list, later, many) => {
       // With what makes a minute longer it would come later than that. Right after a clock was put back by some minutes, what comes
-      // again cannot be told from what is new and carries the same stamp.
+      // again cannot be distinguished from a new one and carries the same stamp.
       const near = (fault: Fault): boolean => fault.kind === 'step' && fault.seconds < 0 && fault.seconds > -400;
       const entries = entriesOf(list.filter((fault) => !['stall', 'suspend', 'kill', 'reboot'].includes(fault.kind) && !near(fault)));
       const before: (readonly number[] | undefined)[] = [];
@@ -124,7 +124,7 @@ t.test('statuses that come twice, within four minutes, change nothing', async (t
         before[minute] = stamps;
         return [...(before[minute - later] ?? []).slice(0, many), ...stamps, ...stamps.slice(0, many)];
       });
-      return told(built(doubled).evidence()) === told(built(entries).evidence());
+      return reported(built(doubled).evidence()) === reported(built(entries).evidence());
     }),
     { numRuns: runs(12, 200), seed: SEED },
   );
@@ -165,7 +165,7 @@ t.test('counts and shares are what they can be, whatever happens', async (t) => 
         cpu.cpuSeconds <= cpu.awakeSeconds &&
         watched.every(({ awakeSeconds, from, to }) => to > from && awakeSeconds <= to - from + 1e-6) &&
         watched.slice(1).every(({ from }, index) => from >= (watched[index]?.to ?? 0)) &&
-        [integrity.stored, integrity.collected].every((holding) => holding === null || (holding.covered >= 0 && holding.covered <= 1));
+        [integrity.stored, integrity.collected].every((coverage) => coverage === null || (coverage.covered >= 0 && coverage.covered <= 1));
       const { at, ratePercent } = builder.series();
       return (
         sound &&
@@ -212,7 +212,7 @@ t.test('all wall clocks shifted: nothing changes but the labels', async (t) => {
           return { ...later, started: iso(later.started) };
         case 'alert':
           return { ...later, timestamp: iso(later.timestamp) };
-        case 'holding': {
+        case 'coverage': {
           const at = (stamp: number | null): number | null => (stamp === null ? null : stamp + ms);
           const gaps = later.gaps.map(({ from, seconds, to }) => ({ from: from + ms, to: to + ms, seconds }));
           return { ...later, from: later.from + ms, to: later.to + ms, first: at(later.first), last: at(later.last), gaps };

@@ -55,7 +55,7 @@ t.test('half an hour without a fault', async (t) => {
 
 t.test('the end: the planned time was observed', async (t) => {
   t.equal(evidenceOf([], { until: 1799.999 }).ended, false);
-  t.equal(evidenceOf([], { until: 1800, killed: true }).ended, true, 'whether it is said or not');
+  t.equal(evidenceOf([], { until: 1800, killed: true }).ended, true, 'whether or not the record has its end');
   t.equal(built(without(week({ hours: 0.5 }), ({ type }) => type === 'minute')).evidence().ended, false);
   t.equal(new EvidenceBuilder().evidence().ended, false);
   t.equal(new EvidenceBuilder().watchedSeconds, 0);

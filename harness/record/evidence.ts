@@ -96,7 +96,7 @@ export class EvidenceBuilder {
       case 'open':
         this.#listed(entry);
         break;
-      case 'holding':
+      case 'coverage':
         this.#advance(entry);
         this.#coverage?.[entry.of].add(entry);
         break;
@@ -246,23 +246,23 @@ export class EvidenceBuilder {
   }
 
   /** The service published, by its own count or, without one, by the event stream, but nothing arrived on the topic. */
-  get #isTopicSilent(): boolean {
+  get #isTopicEmpty(): boolean {
     return this.#received.topic === 0 && (this.#losses.published ?? this.#received.events) > 0;
   }
 
   #channel(): Channel {
-    return this.#topicAsked && !this.#isTopicSilent ? 'topic' : 'events';
+    return this.#topicAsked && !this.#isTopicEmpty ? 'topic' : 'events';
   }
 
   #reliability(): ReliabilityEvidence {
     const channel = this.#topicAsked ? 'topic' : 'events';
     const tally = this.#spans.tally(channel);
-    const isSilent = channel === 'topic' && this.#isTopicSilent;
-    const counted = isSilent ? { ...tally, unobserved: tally.expected } : tally;
+    const isEmpty = channel === 'topic' && this.#isTopicEmpty;
+    const counted = isEmpty ? { ...tally, unobserved: tally.expected } : tally;
     const events = this.#spans.tally('events');
     return {
       by: channel === 'events' && tally.unobserved === tally.expected ? null : channel,
-      reason: channel === 'events' ? this.#topicOff : isSilent ? NOTHING_ON_TOPIC : null,
+      reason: channel === 'events' ? this.#topicOff : isEmpty ? NOTHING_ON_TOPIC : null,
       hertz: this.#hertz,
       ...counted,
       duplicates: this.#distinct[channel].duplicates,
@@ -275,10 +275,10 @@ export class EvidenceBuilder {
 
   #alerts(): AlertEvidence {
     const channel = this.#topicAsked ? 'topic' : 'events';
-    const isSilent = this.#unsubscribed[channel] || (channel === 'topic' && this.#isTopicSilent);
-    const reason = channel === 'events' ? this.#topicOff : isSilent ? NOTHING_ON_TOPIC : null;
+    const isEmpty = this.#unsubscribed[channel] || (channel === 'topic' && this.#isTopicEmpty);
+    const reason = channel === 'events' ? this.#topicOff : isEmpty ? NOTHING_ON_TOPIC : null;
     const episodes = this.#alertEpisodes[channel];
-    return { episodes: episodes.countsByWorst(), openByRest: this.#openByRest(), openByTopic: isSilent ? null : episodes.open(), reason };
+    return { episodes: episodes.countsByWorst(), openByRest: this.#openByRest(), openByTopic: isEmpty ? null : episodes.open(), reason };
   }
 
   /** As listed at the end; during the run: as listed last, if the service still answers. */

@@ -85,7 +85,7 @@ t.test('no record', async (t) => {
 t.test('a record of another format, and a file of something else', async (t) => {
   const folder = temporaryFolder(t);
   const { line } = seal({ ...begin(), format: 2 as 1 }, 0, 'run-1');
-  t.match(readBytes(folder, line), { state: 'foreign', problem: { line: 1, what: /format 2; this version reads 1/ } });
+  t.match(readBytes(folder, line), { state: 'unsupported', problem: { line: 1, what: /format 2; this version reads 1/ } });
   for (const text of ['hello\n', '{}\n', 'null\n', '[]\n', '7\n', '{"type":"begin","format":1}\n', '\n'])
     t.match(readBytes(folder, Buffer.from(text)), { state: 'altered', problem: { line: 1 } }, JSON.stringify(text));
   const minuteFirst = seal(minute(1), 0, 'run-1').line;

@@ -11,10 +11,10 @@ const NEWLINE = 0x0a;
 
 /**
  * `intact`: every byte belongs to the chain, or to a line that was cut off and acknowledged; `torn`: intact except for the bytes after
- * the last entry, which were cut off and are not acknowledged yet; `altered`: changed after it was written; `foreign`: of another
+ * the last entry, which were cut off and are not acknowledged yet; `altered`: changed after it was written; `unsupported`: of another
  * format; `none`: no file, or not one whole entry.
  */
-type RecordState = 'intact' | 'torn' | 'altered' | 'foreign' | 'none';
+type RecordState = 'intact' | 'torn' | 'altered' | 'unsupported' | 'none';
 
 export interface RecordReading {
   readonly state: RecordState;
@@ -44,7 +44,7 @@ export interface TornEnd {
 export type OnEntry = (entry: SealedEntry) => void;
 
 /**
- * Reads the record of a folder block by block, and calls `onEntry` with every good entry. If the result is `altered` or `foreign`,
+ * Reads the record of a folder block by block, and calls `onEntry` with every good entry. If the result is `altered` or `unsupported`,
  * anything made of them must be discarded. Throws the errors of the file system, except that there is no file.
  */
 export function readRecord(folder: string, onEntry: OnEntry = () => undefined): RecordReading {
@@ -171,7 +171,7 @@ class ChainReader {
       if (type !== 'begin' || typeof run !== 'string') return 'it is not the begin of a record';
       if (format !== RECORD_VERSION) {
         const what = `it has format ${JSON.stringify(format)}; this version reads ${RECORD_VERSION}`;
-        this.#refuse(what, 'foreign');
+        this.#refuse(what, 'unsupported');
         return what;
       }
       previous = run;
@@ -187,7 +187,7 @@ class ChainReader {
   }
 
   /** The first refusal stays. */
-  #refuse(what: string, state: 'altered' | 'foreign' = 'altered'): false {
+  #refuse(what: string, state: 'altered' | 'unsupported' = 'altered'): false {
     this.#refused ??= { state, problem: { line: this.#lines, what } };
     return false;
   }

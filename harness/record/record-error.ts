@@ -1,4 +1,4 @@
-type RecordProblem = 'in-use' | 'exists' | 'none' | 'altered' | 'foreign' | 'unwritable' | 'changed';
+type RecordProblem = 'in-use' | 'exists' | 'none' | 'altered' | 'unsupported' | 'unwritable' | 'changed';
 
 /** The message says what to do. */
 export class RecordError extends Error {

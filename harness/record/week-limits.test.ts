@@ -17,9 +17,9 @@ t.test('a perfect week passes, and every status of it is counted', async (t) => 
 
 t.test('reliability: 99 % are not enough, one more is', async (t) => {
   // Spread over the run, so that the stored samples have no gap of five minutes.
-  const spread = (slots: number, place: 'sample' | 'publish' | 'deliver'): Fault[] =>
+  const spread = (intervals: number, place: 'sample' | 'publish' | 'deliver'): Fault[] =>
     Array.from({ length: 8 }, (_, index) => {
-      const share = Math.floor(slots / 8) + (index < slots % 8 ? 1 : 0);
+      const share = Math.floor(intervals / 8) + (index < intervals % 8 ? 1 : 0);
       return { kind: 'lose', at: (index + 1) * HOUR, samples: share, stage: place };
     });
   const cases = [

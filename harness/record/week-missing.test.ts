@@ -9,7 +9,7 @@ const HOUR = 3600;
 const HOURS = 12;
 const perfect: readonly RecordEntry[] = [...week({ hours: HOURS, hertz: 0.1 })];
 
-t.test('without one kind of evidence no week passes, and what is missing is said', async (t) => {
+t.test('without one kind of evidence no week passes, and what is missing is reported', async (t) => {
   const expected: Readonly<Record<string, readonly string[]>> = {
     'the topic': ['reliability INCOMPLETE', 'alerts INCOMPLETE'],
     'any status': ['reliability INCOMPLETE', 'alerts INCOMPLETE'],
@@ -53,7 +53,7 @@ t.test('what readings do not cover by 90 % is INCOMPLETE, with the rest it passe
   t.same(judgedShort(alone).failing, ['performance INCOMPLETE']);
 });
 
-t.test('a few slots without a subscription do not decide, many do', async (t) => {
+t.test('a few intervals without a subscription do not decide, many do', async (t) => {
   const deaf = (seconds: number): Fault[] => [{ kind: 'unsubscribed', channel: 'topic', at: 2 * HOUR, seconds }];
   const few = shortRun(deaf(420), { hertz: 0.1 });
   t.equal(few.verdict, 'PASS', 'even if they were lost');
@@ -92,10 +92,10 @@ t.test('a subscribed topic without a status is no loss of the service, unless it
   t.same(counted.failing, ['reliability INCOMPLETE', 'alerts INCOMPLETE'], 'its own counters say that it published');
   const { by, verdict } = shortRun([{ kind: 'lose', at: 0, samples: 100_000, stage: 'publish' }], { hertz: 0.1 });
   t.same([verdict, by.reliability.verdict], ['FAIL', 'FAIL'], 'by its own counters it published nothing on the topic');
-  // One that was sent the last ten statuses as a late joiner could hear; here there were none yet.
+  // One that was sent the last ten statuses as a late joiner could receive; here there were none yet.
   const mute = (age: number): Iterable<RecordEntry> =>
     week({ hours: HOURS, hertz: 0.1, age, faults: [{ kind: 'lose', at: 0, samples: 100_000, stage: 'publish' }] });
-  const untold = (age: number): Iterable<RecordEntry> => readings(mute(age), (reading) => ({ ...reading, published: null }));
-  t.equal(judgedShort(untold(5)).by.reliability.verdict, 'INCOMPLETE', 'the event stream showed what it published');
-  t.equal(judgedShort(untold(500)).by.reliability.verdict, 'FAIL');
+  const unreported = (age: number): Iterable<RecordEntry> => readings(mute(age), (reading) => ({ ...reading, published: null }));
+  t.equal(judgedShort(unreported(5)).by.reliability.verdict, 'INCOMPLETE', 'the event stream showed what it published');
+  t.equal(judgedShort(unreported(500)).by.reliability.verdict, 'FAIL');
 });

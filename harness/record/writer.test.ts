@@ -68,7 +68,7 @@ t.test('what is refused, and what to do', async (t) => {
   t.throws(opened, refusal('altered', /record\.ndjson, line 11: its hash is not .* begin a new run in another folder/));
   t.ok(fs.readFileSync(file).equals(bytes), 'and nothing is written to it');
   fs.writeFileSync(file, `${JSON.stringify({ ...begin(), format: 9 })}\n`);
-  t.throws(opened, refusal('foreign', /line 1: it has format 9; this version reads 1/));
+  t.throws(opened, refusal('unsupported', /line 1: it has format 9; this version reads 1/));
   fs.writeFileSync(file, '{"type":"begin"');
   t.throws(opened, refusal('none', /no run is recorded/));
   fs.writeFileSync(file, '');
@@ -118,10 +118,10 @@ async function recordAndKill(folder: string, writes: number): Promise<number> {
 t.test('kill -9 at any moment loses nothing that was written, and the next one goes on', async (t) => {
   const folder = join(temporaryFolder(t), 'run');
   for (const writes of KILLED_AFTER) {
-    const told = await recordAndKill(folder, writes);
+    const reported = await recordAndKill(folder, writes);
     const reading = readRecord(folder);
     if (reading.state !== 'intact' && reading.state !== 'torn') t.fail(JSON.stringify(reading.problem));
-    t.ok(reading.entries >= told, `${reading.entries} entries, ${told} reported`);
+    t.ok(reading.entries >= reported, `${reading.entries} entries, ${reported} reported`);
   }
   let resumed = 0;
   const reading = readRecord(folder, ({ type }) => {

@@ -213,7 +213,7 @@ function refuseUnlessGood(file: string, { state, problem }: RecordReading): void
   if (state === 'none') throw noRecord(file);
   const where = `${file}, line ${problem?.line}: ${problem?.what}`;
   const advice = 'Keep it as it is, and begin a new run in another folder with --out';
-  if (state === 'foreign') throw new RecordError('foreign', `${where}. ${advice}`);
+  if (state === 'unsupported') throw new RecordError('unsupported', `${where}. ${advice}`);
   throw new RecordError('altered', `${where}. The record was altered, and proves nothing from that line on. ${advice}`);
 }
 

@@ -61,7 +61,7 @@ function usableBegin(folder: string, { begin, problem, state }: RecordReading): 
   const where = problem === null ? '' : ` (line ${problem.line}: ${problem.what})`;
   if (state === 'altered')
     throw new RecordError(state, `the record in ${folder} was changed after it was written${where}: no report is made of it`);
-  if (state === 'foreign')
+  if (state === 'unsupported')
     throw new RecordError(state, `the record in ${folder} is of another format${where}: use the edge-health that wrote it`);
   if (begin === null) throw new RecordError('none', `there is no record in ${folder}; name the folder of a run`);
   return begin;

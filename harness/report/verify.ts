@@ -103,7 +103,7 @@ function checkRecord({ begin, bytes, entries, head, last, problem, state, tornLi
       return finding('open', `truncated at its end, ${where}; before that ${period}${torn}. The run acknowledges it when it resumes`);
     case 'altered':
       return finding('altered', `${where}. It was changed after it was written; ${count(entries)} entries before that line are good`);
-    case 'foreign':
+    case 'unsupported':
       return finding('open', `${where}: use the edge-health that wrote it`);
     case 'none':
       return finding('open', `no record can be read (${where}); name the folder of a run`);

@@ -106,9 +106,9 @@ t.test('a scan of the stored samples every hour', async (t) => {
   const it = new Observed({ plannedSeconds: 3699.9 });
   await it.runs();
   await it.ends('complete', 0);
-  const ends = it.of('holding').map(({ to }) => Math.round((to - EPOCH) / 1000));
+  const ends = it.of('coverage').map(({ to }) => Math.round((to - EPOCH) / 1000));
   t.same(ends, [3595, 3700]);
-  for (const [index, { from }] of it.of('holding').entries()) t.equal(from, it.of('holding')[index - 1]?.to ?? EPOCH);
+  for (const [index, { from }] of it.of('coverage').entries()) t.equal(from, it.of('coverage')[index - 1]?.to ?? EPOCH);
 });
 
 t.test('the end is fixed before everything has settled', async (t) => {
@@ -128,7 +128,7 @@ t.test('the end is fixed before everything has settled', async (t) => {
   t.match(last, { ...end, topic: { steps: { length: 30 } } }, 'thirty, and the late one');
   t.equal(it.of('minute').at(-1)?.events?.first, null);
   t.match(it.entries.at(-1), { type: 'end', reason: 'complete', ...end });
-  t.match(it.entries.at(-2), { type: 'holding' });
+  t.match(it.entries.at(-2), { type: 'coverage' });
   t.match(it.of('open').at(-1)?.open, [{ alert_id: 'a' }]);
   t.equal(it.of('alert').length, 1, 'received on the topic, too');
 });

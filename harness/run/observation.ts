@@ -193,7 +193,7 @@ export class Observation implements SourceListener {
   }
 
   async #scan(scans: Promise<readonly Scan[]>): Promise<void> {
-    for (const scan of await scans) this.#pending.push({ type: 'holding', ...this.#options.clocks.now(), ...scan });
+    for (const scan of await scans) this.#pending.push({ type: 'coverage', ...this.#options.clocks.now(), ...scan });
   }
 
   async #read(): Promise<void> {

@@ -38,7 +38,7 @@ Exit codes: 0 a process observes, or the run is complete; 3 it is unfinished and
       }),
     );
     if (state === 'none' || resume.target === null) throw new Refusal(EXIT.unavailable, `${folder} holds no run yet`);
-    if (state === 'altered' || state === 'foreign')
+    if (state === 'altered' || state === 'unsupported')
       throw new Refusal(
         EXIT.unavailable,
         `${folder}: the record was altered in line ${problem?.line}: ${problem?.what}; see: edge-health harness verify ${folder}`,

@@ -73,7 +73,7 @@ t.test('the run of the service that was observed last, in its boot, with its res
 });
 
 t.test('open alerts, and the ends of scans', async (t) => {
-  const scan = { type: 'holding', ...at(5), from: 0, to: 7, count: 0, first: null, last: null, longest_seconds: 0, gaps: [] } as const;
+  const scan = { type: 'coverage', ...at(5), from: 0, to: 7, count: 0, first: null, last: null, longest_seconds: 0, gaps: [] } as const;
   const one = resumed(
     ...[begin(at(0)), alert('a', 'topic', false), alert('b', 'topic', false), alert('c', 'events', false), alert('a', 'topic', true)],
     ...[

@@ -56,7 +56,7 @@ export class ResumeState {
         this.unitRestarts = null;
         if (entry.cause !== 'first') this.serviceRestarts += 1 + entry.unseen;
         break;
-      case 'holding':
+      case 'coverage':
         this.scannedUntil[entry.of] = entry.to;
         break;
       case 'open':

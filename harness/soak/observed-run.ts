@@ -46,7 +46,7 @@ export function readRun(folder: string): ObservedRun | null {
       case 'alert':
         alerts[entry.by].push(entry);
         break;
-      case 'holding':
+      case 'coverage':
         if (entry.of !== 'stored') break;
         stored.count += entry.count;
         stored.seconds += (entry.to - entry.from) / 1000;

@@ -83,7 +83,7 @@ const line = fc.oneof(
   fc.constantFrom('ü'.repeat(40_000), 'x'.repeat(65_535), ''),
 );
 
-t.test('whole lines are read wherever blocks end, and a torn end is told', async (t) => {
+t.test('whole lines are read wherever blocks end, and a torn end is reported', async (t) => {
   const file = join(temporaryFolder(t), 'file');
   await fc.assert(
     fc.asyncProperty(fc.array(line, { maxLength: 8 }), line, async (whole, torn) => {

@@ -23,8 +23,8 @@ export async function runInOwnProcess(job: Job, context: JobContext, given: JobA
   const { dataFolder, environment, log, nowMs, signal, trigger } = context;
   const name = JOB_NAMES.find((name) => name === job.name);
   const isByHand = trigger === 'manual';
-  const isElsewhere = isByHand && given.options['url'] !== undefined;
-  if (!name || (isElsewhere && name === 'health_check') || given.options['dry-run'] === true) return job.run(context, given);
+  const isRemote = isByHand && given.options['url'] !== undefined;
+  if (!name || (isRemote && name === 'health_check') || given.options['dry-run'] === true) return job.run(context, given);
   const problem = prepareDataFolder(dataFolder, environment);
   if (problem?.isMissing) throw new UsageError(`storage.path: ${problem.text}`);
   const lock = isByHand ? lockByHand(dataFolder, name, nowMs()) : lockNamed(dataFolder, name);
@@ -39,7 +39,7 @@ export async function runInOwnProcess(job: Job, context: JobContext, given: JobA
   const leave = (status: JobStatus, lines: readonly string[]): void => {
     // A child of the scheduler reports to it, unless the scheduler has exited. A run stopped by hand is no failure to report.
     const isReported = isByHand ? !(signal.aborted && hasFailed({ status })) : process.ppid !== scheduler;
-    if (isElsewhere || !isReported) return;
+    if (isRemote || !isReported) return;
     try {
       leaveRun(dataFolder, { name, run: runOf(status, lines) });
     } catch (error) {

@@ -137,8 +137,8 @@ export class RateMeter {
   count(atSeconds: number): void {
     this.#firstSeconds ??= atSeconds;
     this.#advance(atSeconds);
-    const slot = Math.floor(atSeconds) % this.#buckets.length;
-    this.#buckets[slot] = (this.#buckets[slot] ?? 0) + 1;
+    const bucket = Math.floor(atSeconds) % this.#buckets.length;
+    this.#buckets[bucket] = (this.#buckets[bucket] ?? 0) + 1;
     this.#lastSeconds = atSeconds;
   }
 

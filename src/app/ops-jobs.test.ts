@@ -10,7 +10,7 @@ import { OpsJobs } from './ops-jobs.ts';
 const NOW = Date.parse('2026-03-04T12:00:00Z');
 const NEVER = { scheduler: { state: 'never', started: null, beat: null }, jobs: [] };
 
-function told(beatMs: number, runs = 1): OpsDocument {
+function reported(beatMs: number, runs = 1): OpsDocument {
   const job = { name: 'health_check', schedule: '*/5 * * * *', next: isoUtc(NOW + 60_000), running_since: null, last_success: isoUtc(NOW) };
   const last: OpsDocument['jobs'][number]['last'] = {
     started: isoUtc(NOW),
@@ -63,13 +63,13 @@ t.test('the live copy takes precedence over the durable one; without either ther
   t.same(await place.jobs.read(), NEVER, 'no folder');
   place.makeFolders();
   t.same(await place.jobs.read(), NEVER, 'an empty one');
-  place.write(place.durable, told(NOW - 200_000));
-  t.same(await place.jobs.read(), stopped(told(NOW - 200_000)), 'after a reboot the durable copy dates from an earlier boot');
-  place.write(place.live, told(NOW - 10_000, 2));
-  t.same(await place.jobs.read(), told(NOW - 10_000, 2));
-  place.write(place.live, told(NOW - 5000, 3));
-  t.same(await place.jobs.read(), told(NOW - 5000, 3), 'a newer one');
-  place.write(place.durable, told(NOW - 4000, 4));
+  place.write(place.durable, reported(NOW - 200_000));
+  t.same(await place.jobs.read(), stopped(reported(NOW - 200_000)), 'after a reboot the durable copy dates from an earlier boot');
+  place.write(place.live, reported(NOW - 10_000, 2));
+  t.same(await place.jobs.read(), reported(NOW - 10_000, 2));
+  place.write(place.live, reported(NOW - 5000, 3));
+  t.same(await place.jobs.read(), reported(NOW - 5000, 3), 'a newer one');
+  place.write(place.durable, reported(NOW - 4000, 4));
   t.same((await place.jobs.read()).jobs[0]?.runs, 4, 'a live copy older than the durable one is of an earlier scheduler');
   rmSync(place.durable);
   rmSync(join(place.live, '..'), { recursive: true });
@@ -80,7 +80,7 @@ t.test('the live copy takes precedence over the durable one; without either ther
 t.test('a scheduler without an update for three minutes has stopped, whatever its last state', async (t) => {
   const place = new Place(t);
   place.makeFolders();
-  place.write(place.live, told(NOW));
+  place.write(place.live, reported(NOW));
   for (const [seconds, state] of [
     [0, 'running'],
     [179, 'running'],
@@ -92,12 +92,12 @@ t.test('a scheduler without an update for three minutes has stopped, whatever it
     t.equal((await place.jobs.read()).scheduler.state, state, `after ${seconds} s`);
   }
   place.nowMs = NOW;
-  place.write(place.live, stopped(told(NOW)));
+  place.write(place.live, stopped(reported(NOW)));
   t.equal((await place.jobs.read()).scheduler.state, 'stopped');
 });
 
 t.test('an invalid document is harmless and logged once', async (t) => {
-  const text = JSON.stringify(told(NOW));
+  const text = JSON.stringify(reported(NOW));
   const wrong: Readonly<Record<string, string>> = {
     empty: '',
     'half-written': text.slice(0, text.length / 2),
@@ -117,10 +117,10 @@ t.test('an invalid document is harmless and logged once', async (t) => {
     for (let n = 0; n < 3; n += 1) t.same(await place.jobs.read(), NEVER, what);
     t.equal(place.logged.length, 1, what);
     t.match(place.logged[0], /^warning: scheduler state unreadable/);
-    place.write(place.durable, told(NOW));
+    place.write(place.durable, reported(NOW));
     t.equal((await place.jobs.read()).scheduler.state, 'stopped', 'the durable copy serves');
     place.write(place.live, text);
-    t.same(await place.jobs.read(), told(NOW), 'and the live one again');
+    t.same(await place.jobs.read(), reported(NOW), 'and the live one again');
     t.match(place.logged, [/./, /^notice: scheduler state readable again/]);
     t.equal(place.logged.length, 2);
   }
@@ -145,7 +145,7 @@ t.test('a path that is not a regular file is harmless and does not block', async
 t.test('an unchanged file is not read again, a changed one is', async (t) => {
   const place = new Place(t);
   place.makeFolders();
-  place.write(place.live, told(NOW));
+  place.write(place.live, reported(NOW));
   const first = await place.jobs.read();
   t.equal(await place.jobs.read(), first, 'the same object');
   const both = await Promise.all([place.jobs.read(), place.jobs.read()]);

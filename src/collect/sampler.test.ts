@@ -231,7 +231,7 @@ t.test('samples missed during a sleep are counted, and the grid does not shift',
     bench.sampler.start(0);
     bench.machine.runUntil(8.5);
   });
-  // Slot 2 takes until 5.5; 3 and 4 are gone, the sample of 5 is late, 6 is on time.
+  // Interval 2 takes until 5.5; 3 and 4 are gone, the sample of 5 is late, 6 is on time.
   t.same(bench.intervals, [0, 1, 2, 5, 6, 7, 8]);
   t.same(bench.times, [0, 1, 5.5, 5.5, 6, 7, 8]);
   t.same(bench.sampler.counts, { taken: 7, missed: 2 });

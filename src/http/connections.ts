@@ -110,9 +110,9 @@ export class Connections {
     const { budgetBytes = BUDGET_BYTES } = this.#options;
     if (this.#heldBytes() <= budgetBytes) return;
     this.#checkThrottled();
-    const holding = [...this.#all.values()].filter((one) => one.held !== null || unread(one) > 0);
-    holding.sort((a, b) => a.sinceMs - b.sinceMs || size(b) - size(a));
-    for (const one of holding) {
+    const unfinished = [...this.#all.values()].filter((one) => one.held !== null || unread(one) > 0);
+    unfinished.sort((a, b) => a.sinceMs - b.sinceMs || size(b) - size(a));
+    for (const one of unfinished) {
       if (this.#heldBytes() <= budgetBytes) return;
       this.#drop(one);
     }

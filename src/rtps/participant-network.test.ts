@@ -8,8 +8,8 @@ import { ENTITY, entityOf, PID } from './wire/protocol.ts';
 
 t.test('rediscovery after one or both leases have expired', async (t) => {
   for (const [what, deaf] of [
-    ['one side heard nothing', ['a']],
-    ['both heard nothing', ['a', 'b']],
+    ['one side received nothing', ['a']],
+    ['both received nothing', ['a', 'b']],
   ] as const) {
     let isCut: (flight: { to: string }) => boolean = () => false;
     const { time, wire, side } = sides(t);
@@ -197,16 +197,16 @@ t.test("a participant on a new link gets the announcement of that link's address
   const a = side('10.0.0.1');
   await a.participant.start();
   await time.pass(6);
-  const told: Buffer[] = [];
+  const reported: Buffer[] = [];
   wire.onFlight = ({ datagram, to }) => {
     if (to === '10.0.9.2' && dissect(datagram).some(({ kind, sender }) => kind === 'data' && sender.endsWith('000100c2')))
-      told.push(datagram);
+      reported.push(datagram);
   };
   a.network.addresses = { lan: '10.0.0.1', far: '10.0.9.1' };
   a.network.inject(new ForgedParticipant(1, { address: '10.0.9.2', port: 7410 }).announcement(), '10.0.9.2', true);
   await time.pass(1.5);
-  t.ok(told.length > 0, 'it need not wait for the next announcement to all');
-  for (const { payload } of only('data', told)) {
+  t.ok(reported.length > 0, 'it need not wait for the next announcement to all');
+  for (const { payload } of only('data', reported)) {
     const list = ParameterList.ofPayload(payload ?? Buffer.alloc(0));
     for (const id of [PID.METATRAFFIC_UNICAST_LOCATOR, PID.DEFAULT_UNICAST_LOCATOR])
       t.same(
@@ -219,28 +219,31 @@ t.test("a participant on a new link gets the announcement of that link's address
 t.test('a new participant is challenged again until it answers', async (t) => {
   const { time, wire, side } = sides(t);
   const [a, b] = [side('10.0.0.1'), side('10.0.0.2')];
-  const told = new Map<string, number>();
+  const reported = new Map<string, number>();
   wire.onFlight = ({ datagram, from, to, isMulticast }) => {
     if (isMulticast || from !== '10.0.0.1') return;
     const firsts = only('heartbeat', [datagram]).filter(({ sender }) => entityOf(sender) === ENTITY.PUBLICATIONS_WRITER);
-    if (firsts.length > 0) told.set(to, (told.get(to) ?? 0) + 1);
+    if (firsts.length > 0) reported.set(to, (reported.get(to) ?? 0) + 1);
   };
   await a.participant.start();
   await b.participant.start();
   a.network.inject(new ForgedParticipant(1, { address: '10.0.0.99', port: 7410 }).announcement(), '10.0.0.99', true);
   await time.pass(10);
-  t.ok((told.get('10.0.0.99') ?? 0) >= 2 && (told.get('10.0.0.99') ?? 0) <= 5, `${told.get('10.0.0.99')} times to one who is silent`);
-  t.ok((told.get('10.0.0.2') ?? 0) <= 3, `${told.get('10.0.0.2')} times to one who answers`);
+  t.ok(
+    (reported.get('10.0.0.99') ?? 0) >= 2 && (reported.get('10.0.0.99') ?? 0) <= 5,
+    `${reported.get('10.0.0.99')} times to one who is silent`,
+  );
+  t.ok((reported.get('10.0.0.2') ?? 0) <= 3, `${reported.get('10.0.0.2')} times to one who answers`);
 });
 
 t.test('a participant behind a router is challenged, too, even if the first challenges are lost', async (t) => {
   const { time, wire, side } = sides(t);
   const a = side('10.0.0.1');
   const stranger = new ForgedParticipant(1, { address: '10.5.5.5', port: 7410 });
-  let isHeard = false;
+  let isReceived = false;
   wire.onFlight = ({ datagram, to }) => {
     const hasAnnouncement = only('data', [datagram]).length > 0;
-    const answer = isHeard && to === '10.5.5.5' && hasAnnouncement && stranger.answer(datagram);
+    const answer = isReceived && to === '10.5.5.5' && hasAnnouncement && stranger.answer(datagram);
     if (answer) setTimeout(() => a.network.inject(answer, '10.5.5.5', false), 30);
   };
   await a.participant.start();
@@ -248,7 +251,7 @@ t.test('a participant behind a router is challenged, too, even if the first chal
   for (let i = 0; i < 4; i += 1) {
     a.network.inject(stranger.announcement(), '10.5.5.5', false);
     await time.pass(3);
-    t.equal(a.participant.isProven(stranger.prefix), isHeard);
-    isHeard = i > 0;
+    t.equal(a.participant.isProven(stranger.prefix), isReceived);
+    isReceived = i > 0;
   }
 });

@@ -35,7 +35,7 @@ t.test('two participants discover each other and exchange samples, a late joiner
   t.same(
     flights.filter(({ isMulticast }) => !isMulticast),
     [],
-    'when all is acknowledged nothing is said but that they are there',
+    'when all is acknowledged nothing is reported but that they are there',
   );
   t.ok(flights.length >= 38 && flights.length <= 42, `${flights.length} announcements of two in a minute`);
   t.same([...a.participant.lines, ...b.participant.lines], []);
@@ -49,14 +49,14 @@ t.test('a removed reader is disposed of only for participants to which it was an
   for (const { participant } of [a, b, c]) await participant.start();
   await time.pass(5);
   t.equal(writer.state.readerCount, 1);
-  const told = new Set<string>();
+  const reported = new Set<string>();
   wire.onFlight = ({ from, isMulticast, to }) => {
-    if (from === '10.0.0.1' && !isMulticast) told.add(to);
+    if (from === '10.0.0.1' && !isMulticast) reported.add(to);
   };
   a.participant.removeReader(discreet);
   await time.pass(1);
   t.equal(writer.state.readerCount, 0);
-  t.same([...told], ['10.0.0.2']);
+  t.same([...reported], ['10.0.0.2']);
   b.participant.write(writer, Buffer.from('late'));
   write(b, 'to all');
   await time.pass(1);

@@ -32,7 +32,7 @@ t.test(`${COUNT} mutated datagrams, seed ${SEED}`, async (t) => {
   t.ok(target.writers.length >= 5 && target.readers.length >= 3, JSON.stringify(target));
 
   // What real peers said, to whomever, and as if it had been said to us; and what the friend says to us.
-  const corpus = [...recorded().map(({ datagram }) => datagram), ...fuzzed.heard];
+  const corpus = [...recorded().map(({ datagram }) => datagram), ...fuzzed.received];
   t.ok(corpus.length > 600, `${corpus.length} datagrams to begin with`);
   const pick = (): Buffer => corpus[Math.floor(random() * corpus.length)] as Buffer;
   const samples = only(

@@ -10,7 +10,7 @@ import { RestClient } from '../../src/client/rest.ts';
 import type { Alert } from '../../src/core/alerts/alert.ts';
 import type { HealthStatus } from '../../src/core/health-status.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
-import { alertOf, startGathering, statusOf, TestClocks } from '../../testkit/service/remote-nodes.ts';
+import { alertOf, startInProcess, statusOf, TestClocks } from '../../testkit/service/remote-nodes.ts';
 import { measured, recorded, startIn } from '../../testkit/service/rest.ts';
 import type { RunningService } from '../../testkit/service/service.ts';
 import { until } from '../../testkit/wait.ts';
@@ -127,7 +127,7 @@ t.test('over a SIGKILL: the cause, a stream without a hole in what was stored, t
 
 t.test('other nodes are ignored; gaps of what is stored are exact; 200 Hz in pages', async (t) => {
   const clocks = new TestClocks();
-  const service = await startGathering(t, temporaryFolder(t), clocks);
+  const service = await startInProcess(t, temporaryFolder(t), clocks);
   const rest = new RestClient({ base: service.url, token: null });
   const received = new Received();
   const stream = new EventsSource({

@@ -80,10 +80,10 @@ t.test('load raises WARNING, then CRITICAL, and is resolved after it; SIGKILL in
       `${metric}: each change once`,
     );
   }
-  const heard = published.filter(({ event }) => event === 'alert').map(({ data: line }) => line);
+  const received = published.filter(({ event }) => event === 'alert').map(({ data: line }) => line);
   t.same(
-    heard,
-    changes.slice(0, heard.length).map((change) => JSON.stringify(change)),
+    received,
+    changes.slice(0, received.length).map((change) => JSON.stringify(change)),
     'as subscribers received them',
   );
 });

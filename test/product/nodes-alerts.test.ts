@@ -3,11 +3,11 @@ import type { Alert } from '../../src/core/alerts/alert.ts';
 import { DAY_MS } from '../../src/core/time/time.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import type { EventReader } from '../../testkit/service/events.ts';
-import { alertOf, type GatheringService, LOCAL, startGathering, statusOf, TestClocks } from '../../testkit/service/remote-nodes.ts';
+import { alertOf, type InProcessService, LOCAL, startInProcess, statusOf, TestClocks } from '../../testkit/service/remote-nodes.ts';
 
 type List = { data: Alert[]; count: number };
 
-async function take(service: GatheringService, ...alerts: Alert[]): Promise<void> {
+async function take(service: InProcessService, ...alerts: Alert[]): Promise<void> {
   for (const alert of alerts) service.remoteNodes.onAlert(alert);
   await service.settled();
 }
@@ -18,14 +18,14 @@ async function received(reader: EventReader, count: number): Promise<Alert[]> {
   return reader.alerts();
 }
 
-const openIds = async (service: GatheringService): Promise<string[]> =>
+const openIds = async (service: InProcessService): Promise<string[]> =>
   (await service.json<List>('/alerts?resolved=false')).data.map(({ alert_id }) => alert_id).sort();
 
 t.test('alerts of other nodes are stored and served, each change once, and do not go out again', async (t) => {
   const folder = temporaryFolder(t);
   const clocks = new TestClocks();
-  const first = await startGathering(t, folder, clocks);
-  // A restart knows only nodes that were heard over time.
+  const first = await startInProcess(t, folder, clocks);
+  // A restart knows only nodes that were received over time.
   await first.run(70, () => first.remoteNodes.onHealthStatus(statusOf('arm', clocks.wallMs)));
   const reader = await first.events('/events?events=alert');
   const now = clocks.wallMs;
@@ -42,12 +42,12 @@ t.test('alerts of other nodes are stored and served, each change once, and do no
   await first.stop();
 
   clocks.pass(60);
-  const second = await startGathering(t, folder, clocks);
+  const second = await startInProcess(t, folder, clocks);
   const again = await second.events('/events?events=alert');
   const end = alertOf('arm', '1', now, { severity: 'CRITICAL', value: 70, threshold: 90, resolved: true });
   // The writer's history, for it takes this one for a new reader.
   await take(second, raised, worse, over, end);
-  t.same(await received(again, 1), [end], 'what was known is not told again');
+  t.same(await received(again, 1), [end], 'what was known is not reported again');
   t.same(await openIds(second), []);
   await take(second, raised, worse);
   t.same(await openIds(second), [], 'and what is over stays over');
@@ -55,7 +55,7 @@ t.test('alerts of other nodes are stored and served, each change once, and do no
 });
 
 t.test('what another node says about silence, or about this one, is not taken', async (t) => {
-  const service = await startGathering(t, temporaryFolder(t));
+  const service = await startInProcess(t, temporaryFolder(t));
   const now = service.clocks.wallMs;
   await take(
     service,
@@ -66,7 +66,7 @@ t.test('what another node says about silence, or about this one, is not taken', 
 });
 
 t.test('an end that was missed is made up for by the next beginning; what is of another kind or node stays', async (t) => {
-  const service = await startGathering(t, temporaryFolder(t));
+  const service = await startInProcess(t, temporaryFolder(t));
   const now = service.clocks.wallMs;
   const unread = alertOf('arm', 'e', now, { severity: 'ERROR' });
   const battery = ['cell_1', 'cell_2'].map((id) => alertOf('arm', id, now, { metric: 'battery', alert_id: `arm/battery/${id}` }));
@@ -82,7 +82,7 @@ t.test('an end that was missed is made up for by the next beginning; what is of 
 });
 
 t.test('an alert with an impossible time has the time at which it came', async (t) => {
-  const service = await startGathering(t, temporaryFolder(t));
+  const service = await startInProcess(t, temporaryFolder(t));
   const reader = await service.events('/events?events=alert');
   await take(service, alertOf('arm', '1', service.clocks.wallMs + 400 * DAY_MS), alertOf('arm', '1', 0, { resolved: true }));
   t.match(
@@ -96,7 +96,7 @@ t.test('an alert with an impossible time has the time at which it came', async (
 });
 
 t.test('the longest names there can be are listed page by page', async (t) => {
-  const service = await startGathering(t, temporaryFolder(t));
+  const service = await startInProcess(t, temporaryFolder(t));
   const node = `/${'機'.repeat(63)}`;
   const ids = Array.from({ length: 3 }, (_, i) => `${node}/battery/${'x'.repeat(200)}${i}`);
   await take(service, ...ids.map((alert_id) => alertOf(node, '', service.clocks.wallMs, { metric: 'battery', alert_id })));
@@ -111,7 +111,7 @@ t.test('the longest names there can be are listed page by page', async (t) => {
 });
 
 t.test('floods stay bounded: nodes, statuses, open alerts, changes of alerts, lines in the log', async (t) => {
-  const service = await startGathering(t, temporaryFolder(t));
+  const service = await startInProcess(t, temporaryFolder(t));
   const { clocks, remoteNodes } = service;
   const SECONDS = 10;
   const good = (): void => remoteNodes.onHealthStatus(statusOf('good', clocks.wallMs, { cpu_percent: clocks.seconds % 10 }));

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { type Alert, NODE_LIMIT_METRIC } from '../../src/core/alerts/alert.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
-import { alertOf, type GatheringService, LOCAL, startGathering, statusOf, TestClocks } from '../../testkit/service/remote-nodes.ts';
+import { alertOf, type InProcessService, LOCAL, startInProcess, statusOf, TestClocks } from '../../testkit/service/remote-nodes.ts';
 import type { StatusDocument } from '../../testkit/service/rest.ts';
 import { until } from '../../testkit/wait.ts';
 
@@ -9,29 +9,30 @@ import { until } from '../../testkit/wait.ts';
 
 type List = { readonly data: readonly Alert[]; readonly count: number };
 
-const hear = (service: GatheringService, node: string): void => service.remoteNodes.onHealthStatus(statusOf(node, service.clocks.wallMs));
+const receive = (service: InProcessService, node: string): void =>
+  service.remoteNodes.onHealthStatus(statusOf(node, service.clocks.wallMs));
 
 /** A status of each of so many nodes that there are not. */
-function makeUp(service: GatheringService, count: number, prefix = 'made_up'): void {
-  for (let i = 0; i < count; i += 1) hear(service, `${prefix}_${i}`);
+function inventNodes(service: InProcessService, count: number, prefix = 'made_up'): void {
+  for (let i = 0; i < count; i += 1) receive(service, `${prefix}_${i}`);
 }
 
-const remoteNames = async (service: GatheringService): Promise<string[]> =>
+const remoteNames = async (service: InProcessService): Promise<string[]> =>
   (await service.json<StatusDocument>('/status')).nodes.filter(({ local }) => !local).map(({ node_name }) => node_name);
 
-const openSilences = async (service: GatheringService): Promise<readonly Alert[]> =>
+const openStaleAlerts = async (service: InProcessService): Promise<readonly Alert[]> =>
   (await service.json<List>('/alerts?metric=health_status&resolved=false&limit=10000')).data;
 
 t.test('nodes that were made up give their places to a robot as soon as they are stale, and are gone after a restart', async (t) => {
   const folder = temporaryFolder(t);
   const clocks = new TestClocks();
-  const first = await startGathering(t, folder, clocks);
-  makeUp(first, 600);
-  hear(first, 'robot');
+  const first = await startInProcess(t, folder, clocks);
+  inventNodes(first, 600);
+  receive(first, 'robot');
   t.equal((await fetch(`${first.url}/health?node=robot`)).status, 404, 'for the time being there is no place');
   await first.run(100, () => {
     first.measure();
-    hear(first, 'robot');
+    receive(first, 'robot');
   });
   t.equal((await fetch(`${first.url}/health?node=robot`)).status, 200);
   t.equal((await remoteNames(first)).length, 512);
@@ -40,7 +41,7 @@ t.test('nodes that were made up give their places to a robot as soon as they are
   await first.stop();
 
   clocks.pass(10);
-  const second = await startGathering(t, folder, clocks);
+  const second = await startInProcess(t, folder, clocks);
   t.same(await remoteNames(second), ['robot']);
   await second.settled();
   t.same((await second.json<List>('/alerts?resolved=false')).data, [], 'nor is anything open');
@@ -49,48 +50,48 @@ t.test('nodes that were made up give their places to a robot as soon as they are
 });
 
 t.test('established nodes keep their places against any number of newcomers, stale or not', async (t) => {
-  const service = await startGathering(t, temporaryFolder(t));
+  const service = await startInProcess(t, temporaryFolder(t));
   const robots = Array.from({ length: 100 }, (_, i) => `robot_${i}`);
   await service.run(70, () => {
-    for (const robot of robots) hear(service, robot);
+    for (const robot of robots) receive(service, robot);
   });
-  await service.run(80, (second) => makeUp(service, 500, `wave_${second}`));
+  await service.run(80, (second) => inventNodes(service, 500, `wave_${second}`));
   const names = await remoteNames(service);
   t.equal(names.length, 512);
   t.same(names.slice(0, 100), robots);
   t.equal(
-    (await openSilences(service)).filter(({ alert_id }) => alert_id.startsWith('robot_')).length,
+    (await openStaleAlerts(service)).filter(({ alert_id }) => alert_id.startsWith('robot_')).length,
     32,
-    'none of them heard for an hour',
+    'none of them received for an hour',
   );
   t.ok(service.logged.length < 800, `${service.logged.length} lines in the log`);
   for (const { name } of [{ name: 'wave_7_7' }, { name: 'wave_79_499' }])
     t.equal((await fetch(`${service.url}/health/history?node=${name}`)).status, 404, 'of what was evicted or refused nothing is kept');
 });
 
-t.test('names kept up for minutes give way to a robot that is heard for twice as long', async (t) => {
+t.test('names kept up for minutes give way to a robot that is received for twice as long', async (t) => {
   const folder = temporaryFolder(t);
   const clocks = new TestClocks();
-  const first = await startGathering(t, folder, clocks);
-  const run = (service: GatheringService, seconds: number, alive: (second: number) => void): Promise<void> =>
+  const first = await startInProcess(t, folder, clocks);
+  const run = (service: InProcessService, seconds: number, alive: (second: number) => void): Promise<void> =>
     service.run(seconds, (second) => {
       service.measure();
       alive(second);
     });
-  await run(first, 70, (second) => second % 15 === 0 && makeUp(first, 512));
-  await run(first, 80, () => hear(first, 'robot'));
+  await run(first, 70, (second) => second % 15 === 0 && inventNodes(first, 512));
+  await run(first, 80, () => receive(first, 'robot'));
   await first.stop();
   clocks.pass(10);
-  const second = await startGathering(t, folder, clocks);
-  t.equal((await remoteNames(second)).includes('robot'), false, 'by then it was a newcomer among 480 that were heard over time');
-  await run(second, 150, () => hear(second, 'robot'));
+  const second = await startInProcess(t, folder, clocks);
+  t.equal((await remoteNames(second)).includes('robot'), false, 'by then it was a newcomer among 480 that were received over time');
+  await run(second, 150, () => receive(second, 'robot'));
   await second.stop();
   clocks.pass(10);
-  const third = await startGathering(t, folder, clocks);
+  const third = await startInProcess(t, folder, clocks);
   const names = await remoteNames(third);
   t.equal(names.includes('robot'), true);
   t.equal(names.length, 480);
-  await run(third, 60, () => hear(third, 'robot'));
+  await run(third, 60, () => receive(third, 'robot'));
   t.match(await third.remoteNodes.forgetStaleOnRequest('alice'), {
     ok: true,
     message: 'stale nodes forgotten: 479; open alerts resolved: 32',
@@ -101,10 +102,10 @@ t.test('names kept up for minutes give way to a robot that is heard for twice as
 });
 
 t.test('a node that is new and stale is an ERROR, but no more than 32 of them; they are forgotten after two hours', async (t) => {
-  const service = await startGathering(t, temporaryFolder(t));
-  makeUp(service, 100);
+  const service = await startInProcess(t, temporaryFolder(t));
+  inventNodes(service, 100);
   await service.run(60);
-  const open = await openSilences(service);
+  const open = await openStaleAlerts(service);
   t.equal(open.length, 32);
   t.match(open[0], { severity: 'ERROR', threshold: 32 });
   const { nodes } = await service.json<StatusDocument>('/status');
@@ -112,49 +113,49 @@ t.test('a node that is new and stale is an ERROR, but no more than 32 of them; t
   service.clocks.pass(7200);
   await service.run(10);
   t.same(await remoteNames(service), []);
-  t.same(await openSilences(service), []);
+  t.same(await openStaleAlerts(service), []);
 });
 
 t.test('a node that the configuration names is no newcomer', async (t) => {
   const folder = temporaryFolder(t);
   const clocks = new TestClocks();
   const rules = { graceSeconds: 2, forgetAfterHours: 168, expectedNodes: ['robot'] };
-  const first = await startGathering(t, folder, clocks, { rules });
-  makeUp(first, 511);
-  hear(first, 'robot');
-  await first.run(40, () => makeUp(first, 100, 'more'));
+  const first = await startInProcess(t, folder, clocks, { rules });
+  inventNodes(first, 511);
+  receive(first, 'robot');
+  await first.run(40, () => inventNodes(first, 100, 'more'));
   t.match(
-    (await openSilences(first)).find(({ alert_id }) => alert_id.startsWith('robot/')),
+    (await openStaleAlerts(first)).find(({ alert_id }) => alert_id.startsWith('robot/')),
     { severity: 'ERROR' },
   );
   await first.stop();
-  const second = await startGathering(t, folder, clocks, { rules });
+  const second = await startInProcess(t, folder, clocks, { rules });
   t.same(await remoteNames(second), ['robot']);
 });
 
 t.test('a node that comes and goes is an alert each time for a while, and then now and then; one that stays away always is', async (t) => {
-  const service = await startGathering(t, temporaryFolder(t));
-  await service.run(3700, () => hear(service, 'robot'));
+  const service = await startInProcess(t, temporaryFolder(t));
+  await service.run(3700, () => receive(service, 'robot'));
   const raised = (): number => service.published.filter(({ metric, resolved }) => metric === 'health_status' && !resolved).length;
   for (let i = 0; i < 20; i += 1) {
     await service.run(6);
-    await service.run(3, () => hear(service, 'robot'));
+    await service.run(3, () => receive(service, 'robot'));
   }
   t.equal(raised(), 5);
   await service.run(700);
   t.equal(raised(), 6);
-  t.equal((await openSilences(service)).length, 1);
+  t.equal((await openStaleAlerts(service)).length, 1);
 });
 
 t.test('a WARNING of this node tells that places are short, over a restart too, until they are not', async (t) => {
   const folder = temporaryFolder(t);
   const clocks = new TestClocks();
-  const first = await startGathering(t, folder, clocks);
-  makeUp(first, 460);
+  const first = await startInProcess(t, folder, clocks);
+  inventNodes(first, 460);
   await first.run(1);
   const places = (): readonly Alert[] => first.published.filter(({ metric }) => metric === NODE_LIMIT_METRIC);
   t.same(places(), []);
-  makeUp(first, 2, 'more');
+  inventNodes(first, 2, 'more');
   await first.run(2);
   t.match(places(), [{ severity: 'WARNING', value: 462, threshold: 461, resolved: false }]);
   t.match(places()[0]?.alert_id, new RegExp(`^${LOCAL}/remote_nodes/[0-9A-Z]{26}$`));
@@ -162,7 +163,7 @@ t.test('a WARNING of this node tells that places are short, over a restart too, 
   const { count } = await first.json<List>('/alerts?metric=remote_nodes&resolved=false');
   t.equal(count, 1);
   await first.stop();
-  const second = await startGathering(t, folder, clocks);
+  const second = await startInProcess(t, folder, clocks);
   await second.settled();
   t.match(second.published, [{ alert_id: places()[0]?.alert_id, value: 0, resolved: true }]);
   t.same(second.remoteNodes.openAlerts(), []);
@@ -171,7 +172,7 @@ t.test('a WARNING of this node tells that places are short, over a restart too, 
 t.test('names that a node cannot have are not loaded either', async (t) => {
   const folder = temporaryFolder(t);
   const clocks = new TestClocks();
-  const first = await startGathering(t, folder, clocks);
+  const first = await startInProcess(t, folder, clocks);
   const bad = ['x'.repeat(65), 'a\u202eb'];
   for (const name of bad) {
     const status = statusOf(name, clocks.wallMs);
@@ -179,7 +180,7 @@ t.test('names that a node cannot have are not loaded either', async (t) => {
     await first.store.recordAlert(alertOf(name, '1', clocks.wallMs));
   }
   await first.stop();
-  const second = await startGathering(t, folder, clocks);
+  const second = await startInProcess(t, folder, clocks);
   t.same(await remoteNames(second), []);
   await second.settled();
   t.same((await second.json<List>('/alerts?resolved=false')).data, []);

@@ -2,7 +2,7 @@ import t from 'tap';
 import { HOUR_MS } from '../../src/core/time/time.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import type { ReceivedEvent } from '../../testkit/service/events.ts';
-import { alertOf, type GatheringService, startGathering, statusOf, TestClocks } from '../../testkit/service/remote-nodes.ts';
+import { alertOf, type InProcessService, startInProcess, statusOf, TestClocks } from '../../testkit/service/remote-nodes.ts';
 
 const contents = (events: readonly ReceivedEvent[]): string[] => events.map(({ event, data }) => `${event} ${data}`);
 
@@ -10,7 +10,7 @@ const contents = (events: readonly ReceivedEvent[]): string[] => events.map(({ e
 const OFFSETS_MS = { arm: 0, leg: -5 * HOUR_MS, '/fleet/cart': 3 * HOUR_MS };
 
 /** All nodes say something, and now and then an alert comes; how many events that makes. */
-async function converse(service: GatheringService, seconds: number): Promise<number> {
+async function converse(service: InProcessService, seconds: number): Promise<number> {
   let count = 0;
   for (let second = 0; second < seconds; second += 1) {
     service.measure({ cpu_percent: second });
@@ -40,7 +40,7 @@ async function converse(service: GatheringService, seconds: number): Promise<num
 t.test('from any event on a client resumes exactly, with nodes of differing clocks, from memory and over restarts', async (t) => {
   const folder = temporaryFolder(t);
   const clocks = new TestClocks();
-  const first = await startGathering(t, folder, clocks);
+  const first = await startInProcess(t, folder, clocks);
   const witness = await first.events();
   // Long enough for the robots to be established: what newcomers said is not there after a restart.
   const count = await converse(first, 80);
@@ -51,7 +51,7 @@ t.test('from any event on a client resumes exactly, with nodes of differing cloc
     `ids are short: ${said.at(-1)?.id}`,
   );
   const places = [0, 1, 30, 100, 101, 102, 103, count - 2, count - 1];
-  const check = async (service: GatheringService, more: readonly string[], what: string): Promise<void> => {
+  const check = async (service: InProcessService, more: readonly string[], what: string): Promise<void> => {
     for (const at of places) {
       const wanted = [...contents(said.slice(at + 1)), ...more];
       const reader = await service.events('/events', said[at]?.id);
@@ -63,7 +63,7 @@ t.test('from any event on a client resumes exactly, with nodes of differing cloc
   await first.stop();
 
   clocks.pass(60);
-  const second = await startGathering(t, folder, clocks);
+  const second = await startInProcess(t, folder, clocks);
   await check(second, [], 'after a restart');
   const live = await second.events('/events', said[places[3] as number]?.id);
   const laterWitness = await second.events();
@@ -85,7 +85,7 @@ t.test('from any event on a client resumes exactly, with nodes of differing cloc
 });
 
 t.test('what is shown but not stored is sent while it happens, and costs nobody anything else', async (t) => {
-  const service = await startGathering(t, temporaryFolder(t));
+  const service = await startInProcess(t, temporaryFolder(t));
   const reader = await service.events();
   const say = (second: number): void => {
     service.measure({ cpu_percent: second });

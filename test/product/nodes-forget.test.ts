@@ -12,7 +12,7 @@ import { LoopbackParticipant } from '../../testkit/dds/loopback.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { reserveDomain } from '../../testkit/network/domain.ts';
 import { NO_ROS } from '../../testkit/network/this-machine.ts';
-import { alertOf, LOCAL, startGathering, statusOf, TestClocks } from '../../testkit/service/remote-nodes.ts';
+import { alertOf, LOCAL, startInProcess, statusOf, TestClocks } from '../../testkit/service/remote-nodes.ts';
 import { measured, type StatusDocument, startIn } from '../../testkit/service/rest.ts';
 import { ROOT, RunningService } from '../../testkit/service/service.ts';
 
@@ -163,13 +163,13 @@ t.test('a data folder with a long path has no socket, and the log says so', asyn
 t.test('a retired node with an open alert is listed after a restart, with when it was last seen', async (t) => {
   const folder = temporaryFolder(t);
   const clocks = new TestClocks();
-  const first = await startGathering(t, folder, clocks);
+  const first = await startInProcess(t, folder, clocks);
   await first.run(70, () => first.remoteNodes.onHealthStatus(statusOf('old', clocks.wallMs)));
   first.remoteNodes.onAlert(alertOf('old', '1', clocks.wallMs));
   await first.settled();
   await first.stop();
   clocks.pass((2 * DAY_MS) / 1000);
-  const second = await startGathering(t, folder, clocks);
+  const second = await startInProcess(t, folder, clocks);
   const [, old] = (await second.json<StatusDocument>('/status')).nodes;
   t.match(old, { node_name: 'old', status: 'UNKNOWN', timestamp: null, age_seconds: null, open_alerts: 1, stale: false });
   t.ok(clocks.wallMs - Date.parse(old?.last_seen as string) > DAY_MS, `${old?.last_seen}`);

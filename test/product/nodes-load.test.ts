@@ -3,7 +3,7 @@ import type { HealthStatus } from '../../src/core/health-status.ts';
 import type { Aggregate } from '../../src/core/ports.ts';
 import { isoUtc } from '../../src/core/time/time.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
-import { startGathering, statusOf, TestClocks } from '../../testkit/service/remote-nodes.ts';
+import { startInProcess, statusOf, TestClocks } from '../../testkit/service/remote-nodes.ts';
 
 const NODES = 50;
 const SECONDS = 600;
@@ -12,7 +12,7 @@ t.test('50 nodes at 1 Hz: every status is stored, and no alert is raised', async
   const folder = temporaryFolder(t);
   const clocks = new TestClocks();
   const start = clocks.wallMs;
-  const service = await startGathering(t, folder, clocks);
+  const service = await startInProcess(t, folder, clocks);
   const names = Array.from({ length: NODES }, (_, i) => `/robot_${i}/health_monitor`);
   await service.run(SECONDS, (second) => {
     service.measure();

@@ -4,31 +4,31 @@ import type { HealthStatus } from '../../src/core/health-status.ts';
 import type { Aggregate } from '../../src/core/ports.ts';
 import { HOUR_MS, isoUtc } from '../../src/core/time/time.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
-import { alertOf, type GatheringService, LOCAL, startGathering, statusOf, TestClocks } from '../../testkit/service/remote-nodes.ts';
+import { alertOf, type InProcessService, LOCAL, startInProcess, statusOf, TestClocks } from '../../testkit/service/remote-nodes.ts';
 import type { StatusDocument } from '../../testkit/service/rest.ts';
 
 type List<T> = { data: T[]; count: number };
 
 /** The other robot's clock: so far off. */
-const hear = (service: GatheringService, node: string, offsetMs = 0, more: Partial<HealthStatus> = {}): HealthStatus => {
+const receive = (service: InProcessService, node: string, offsetMs = 0, more: Partial<HealthStatus> = {}): HealthStatus => {
   const status = statusOf(node, service.clocks.wallMs + offsetMs, more);
   service.remoteNodes.onHealthStatus(status);
   return status;
 };
 
-/** As long as it takes until a node that is heard once a second is established. */
+/** As long as it takes until a node that is received once a second is established. */
 const ESTABLISHING = 70;
 
 const nodeIn = (document: StatusDocument, name: string): StatusDocument['nodes'][number] | undefined =>
   document.nodes.find(({ node_name }) => node_name === name);
 
 t.test('one appliance shows every robot: current, history, aggregates, alerts, metrics, by its own clock', async (t) => {
-  const service = await startGathering(t, temporaryFolder(t));
+  const service = await startInProcess(t, temporaryFolder(t));
   const sent: HealthStatus[] = [];
   await service.run(30, (second) => {
     service.measure();
-    sent.push(hear(service, 'arm', -3 * HOUR_MS, { cpu_percent: second, temperature: 50.25 }));
-    if (second % 10 === 0) hear(service, '/fleet/cart', 2 * HOUR_MS, { status: 'CRITICAL', cpu_percent: 99 });
+    sent.push(receive(service, 'arm', -3 * HOUR_MS, { cpu_percent: second, temperature: 50.25 }));
+    if (second % 10 === 0) receive(service, '/fleet/cart', 2 * HOUR_MS, { status: 'CRITICAL', cpu_percent: 99 });
   });
   const status = await service.json<StatusDocument>('/status');
   t.same(
@@ -68,8 +68,8 @@ t.test('one appliance shows every robot: current, history, aggregates, alerts, m
 t.test('statuses that come again are stored once, also after a restart; those overtaken are put in their place', async (t) => {
   const folder = temporaryFolder(t);
   const clocks = new TestClocks();
-  const first = await startGathering(t, folder, clocks);
-  await first.run(ESTABLISHING, () => hear(first, 'arm'));
+  const first = await startInProcess(t, folder, clocks);
+  await first.run(ESTABLISHING, () => receive(first, 'arm'));
   const start = clocks.wallMs;
   const all = Array.from({ length: 40 }, (_, i) => statusOf('arm', start + i * 1000));
   const order = [0, 1, 2, 4, 3, 5, 6, 6, 5, 7, 8, 9];
@@ -78,7 +78,7 @@ t.test('statuses that come again are stored once, also after a restart; those ov
   await first.stop();
   clocks.pass(10);
 
-  const second = await startGathering(t, folder, clocks);
+  const second = await startInProcess(t, folder, clocks);
   const history = async (): Promise<HealthStatus[]> =>
     (await second.json<List<HealthStatus>>(`/health/history?node=arm&from=${isoUtc(start)}`)).data;
   // The writer's last ten, and what it published while this one was away.
@@ -89,9 +89,9 @@ t.test('statuses that come again are stored once, also after a restart; those ov
 });
 
 t.test('a node that stops is an ERROR within three periods and the grace, and resolves when it returns', async (t) => {
-  const service = await startGathering(t, temporaryFolder(t));
+  const service = await startInProcess(t, temporaryFolder(t));
   const reader = await service.events('/events?events=alert');
-  await service.run(20, () => hear(service, 'arm', -HOUR_MS));
+  await service.run(20, () => receive(service, 'arm', -HOUR_MS));
   t.same(service.published, []);
   await service.run(10);
   const open = await service.json<List<Alert>>('/alerts?node=arm&resolved=false');
@@ -105,11 +105,11 @@ t.test('a node that stops is an ERROR within three periods and the grace, and re
   t.match(nodeIn(stale, 'arm'), { stale: true, status: 'UNKNOWN', age_seconds: 11 });
   t.equal(stale.open_alerts.ERROR, 1);
 
-  await service.run(1, () => hear(service, 'arm', -HOUR_MS));
+  await service.run(1, () => receive(service, 'arm', -HOUR_MS));
   t.equal(service.published.length, 1, 'one status may be a last one');
-  await service.run(1, () => hear(service, 'arm', -HOUR_MS));
+  await service.run(1, () => receive(service, 'arm', -HOUR_MS));
   t.match(service.published.slice(1), [{ alert_id: alert.alert_id, resolved: true, value: 0 }]);
-  await service.run(3, () => hear(service, 'arm', -HOUR_MS));
+  await service.run(3, () => receive(service, 'arm', -HOUR_MS));
   const back = await service.json<StatusDocument>('/status');
   t.match(nodeIn(back, 'arm'), { stale: false, status: 'OK' });
   t.equal(back.open_alerts.ERROR, 0);
@@ -121,18 +121,18 @@ t.test('a node that stops is an ERROR within three periods and the grace, and re
 t.test('a restart neither loses, duplicates nor silently clears it; who was there before is expected', async (t) => {
   const folder = temporaryFolder(t);
   const clocks = new TestClocks();
-  const first = await startGathering(t, folder, clocks);
+  const first = await startInProcess(t, folder, clocks);
   await first.run(ESTABLISHING + 20, (second) => {
-    hear(first, 'arm');
-    hear(first, 'leg');
-    if (second < ESTABLISHING) hear(first, 'eye');
+    receive(first, 'arm');
+    receive(first, 'leg');
+    if (second < ESTABLISHING) receive(first, 'eye');
   });
   const raised = first.published[0] as Alert;
   t.match(raised, { alert_id: /^eye\// });
   await first.stop();
   clocks.pass(60);
 
-  const second = await startGathering(t, folder, clocks);
+  const second = await startInProcess(t, folder, clocks);
   t.same((await second.json<List<Alert>>('/alerts?resolved=false')).data, [raised], 'still open');
   t.match(
     (await second.json<StatusDocument>('/status')).nodes.map(({ node_name, stale, timestamp }) => [node_name, stale, timestamp]),
@@ -143,24 +143,24 @@ t.test('a restart neither loses, duplicates nor silently clears it; who was ther
       ['eye', true, null],
     ],
   );
-  await second.run(30, () => hear(second, 'arm'));
+  await second.run(30, () => receive(second, 'arm'));
   t.match(second.published, [{ alert_id: /^leg\/health_status\//, threshold: 5 }], 'leg never came back; eye is not raised anew');
   await second.run(5, () => {
-    hear(second, 'arm');
-    hear(second, 'eye');
+    receive(second, 'arm');
+    receive(second, 'eye');
   });
   t.match(second.published.slice(1), [{ alert_id: raised.alert_id, resolved: true }]);
   await second.stop();
 
-  const third = await startGathering(t, folder, clocks);
+  const third = await startInProcess(t, folder, clocks);
   t.match((await third.json<List<Alert>>('/alerts?resolved=false')).data, [{ alert_id: /^leg\// }]);
 });
 
 t.test('a node stale for long is forgotten: its alerts are resolved, and its history stays', async (t) => {
   const folder = temporaryFolder(t);
   const rules = { graceSeconds: 2, forgetAfterHours: 0.1, expectedNodes: [] };
-  const service = await startGathering(t, folder, new TestClocks(), { rules });
-  await service.run(ESTABLISHING, () => hear(service, 'arm'));
+  const service = await startInProcess(t, folder, new TestClocks(), { rules });
+  await service.run(ESTABLISHING, () => receive(service, 'arm'));
   service.remoteNodes.onAlert(alertOf('arm', '1', service.clocks.wallMs));
   await service.run(30);
   t.equal((await service.json<List<Alert>>('/alerts?node=arm&resolved=false')).count, 2);
@@ -171,27 +171,27 @@ t.test('a node stale for long is forgotten: its alerts are resolved, and its his
   t.equal(nodeIn(status, 'arm'), undefined, 'no longer one of the nodes');
   t.equal((await service.json<List<HealthStatus>>('/health/history?node=arm&hours=24')).count, ESTABLISHING);
   t.ok(service.logged.some(({ message, fields }) => message.startsWith('remote node forgotten') && fields['node'] === 'arm'));
-  await service.run(3, () => hear(service, 'arm'));
+  await service.run(3, () => receive(service, 'arm'));
   t.match(nodeIn(await service.json<StatusDocument>('/status'), 'arm'), { stale: false, status: 'OK' }, 'and it may come back');
 });
 
 t.test('this machine under a new name is not missed under its old one; nor is anybody when nothing is listened to', async (t) => {
   const folder = temporaryFolder(t);
   const clocks = new TestClocks();
-  const first = await startGathering(t, folder, clocks);
+  const first = await startInProcess(t, folder, clocks);
   await first.run(ESTABLISHING, () => {
     first.measure();
-    hear(first, 'arm');
+    receive(first, 'arm');
   });
   await first.store.recordAlert(alertOf(LOCAL, '1', clocks.wallMs));
   await first.stop();
-  const renamed = await startGathering(t, folder, clocks, { localNode: 'pi_7' });
+  const renamed = await startInProcess(t, folder, clocks, { localNode: 'pi_7' });
   t.same((await renamed.json<List<Alert>>('/alerts?resolved=false')).data, [], 'what was open under the old name is over');
   await renamed.run(60, () => renamed.measure());
   t.match(renamed.published, [{ alert_id: /^arm\// }], 'but another node is missed');
   t.equal((await renamed.json<List<HealthStatus>>(`/health/history?node=${LOCAL}&hours=24`)).count, ESTABLISHING);
   await renamed.stop();
-  const off = await startGathering(t, folder, clocks, { localNode: 'pi_7', isOn: false });
+  const off = await startInProcess(t, folder, clocks, { localNode: 'pi_7', isOn: false });
   await off.run(60);
   t.equal((await off.json<List<Alert>>('/alerts?resolved=false')).count, 0);
   t.same(
@@ -200,11 +200,11 @@ t.test('this machine under a new name is not missed under its old one; nor is an
   );
 });
 
-t.test('a node that leaves is no failure, over restarts too, until it is heard again', async (t) => {
+t.test('a node that leaves is no failure, over restarts too, until it is received again', async (t) => {
   const folder = temporaryFolder(t);
   const clocks = new TestClocks();
-  const first = await startGathering(t, folder, clocks);
-  await first.run(ESTABLISHING, () => hear(first, 'arm'));
+  const first = await startInProcess(t, folder, clocks);
+  await first.run(ESTABLISHING, () => receive(first, 'arm'));
   const leftMs = clocks.wallMs;
   first.remoteNodes.onNodeLeft('arm');
   first.remoteNodes.onNodeLeft('nobody');
@@ -214,11 +214,11 @@ t.test('a node that leaves is no failure, over restarts too, until it is heard a
   await first.stop();
   clocks.pass(60);
 
-  const second = await startGathering(t, folder, clocks);
+  const second = await startInProcess(t, folder, clocks);
   await second.run(60);
   t.same(second.published, [], 'a restart does not expect it');
   t.match(nodeIn(await second.json<StatusDocument>('/status'), 'arm'), { left: isoUtc(leftMs), stale: false });
-  await second.run(5, () => hear(second, 'arm'));
+  await second.run(5, () => receive(second, 'arm'));
   t.match(nodeIn(await second.json<StatusDocument>('/status'), 'arm'), { left: null, stale: false, status: 'OK' });
   await second.run(20);
   t.match(
@@ -231,7 +231,7 @@ t.test('a node that leaves is no failure, over restarts too, until it is heard a
   t.match(second.published.slice(1), [{ alert_id: second.published[0]?.alert_id, resolved: true }], 'one that was stale and leaves');
   await second.stop();
 
-  const third = await startGathering(t, folder, clocks);
+  const third = await startInProcess(t, folder, clocks);
   await third.run(60);
   t.same(third.published, [], 'what a run knew at its end is kept');
   await third.remoteNodes.forget('arm', 'of the test');
@@ -242,10 +242,10 @@ t.test('an expected node that leaves is an ERROR, also when the list changes aft
   const folder = temporaryFolder(t);
   const clocks = new TestClocks();
   const rules = { graceSeconds: 2, forgetAfterHours: 168, expectedNodes: ['arm'] };
-  const service = await startGathering(t, folder, clocks, { rules });
+  const service = await startInProcess(t, folder, clocks, { rules });
   await service.run(ESTABLISHING, () => {
-    hear(service, 'arm');
-    hear(service, 'leg');
+    receive(service, 'arm');
+    receive(service, 'leg');
   });
   for (const node of ['arm', 'leg']) service.remoteNodes.onNodeLeft(node);
   await service.run(20);
@@ -263,18 +263,18 @@ t.test('an expected node that leaves is an ERROR, also when the list changes aft
   ]);
   await service.stop();
 
-  const again = await startGathering(t, folder, clocks, { rules: { ...rules, expectedNodes: ['arm', 'leg'] } });
+  const again = await startInProcess(t, folder, clocks, { rules: { ...rules, expectedNodes: ['arm', 'leg'] } });
   await again.run(60);
   t.match(again.published, [{ alert_id: /^arm\//, resolved: false }], 'expected after a restart, too');
 });
 
-t.test('a clock that is wrong beyond reason is shown and not stored, and said once; one that is set is followed', async (t) => {
-  const service = await startGathering(t, temporaryFolder(t));
+t.test('a clock that is wrong beyond reason is shown and not stored, and reported once; one that is set is followed', async (t) => {
+  const service = await startInProcess(t, temporaryFolder(t));
   const { wallMs: start } = service.clocks;
   await service.run(5, () => {
-    hear(service, 'future', 26 * HOUR_MS);
-    hear(service, 'past', Date.UTC(1970, 0, 2) - start);
-    hear(service, 'set', service.clocks.wallMs < start + 3000 ? 0 : -5 * HOUR_MS);
+    receive(service, 'future', 26 * HOUR_MS);
+    receive(service, 'past', Date.UTC(1970, 0, 2) - start);
+    receive(service, 'set', service.clocks.wallMs < start + 3000 ? 0 : -5 * HOUR_MS);
   });
   const status = await service.json<StatusDocument>('/status');
   for (const node of ['future', 'past', 'set']) t.match(nodeIn(status, node), { status: 'OK', stale: false, period_seconds: 1 }, node);
@@ -289,8 +289,8 @@ t.test('a clock that is wrong beyond reason is shown and not stored, and said on
 });
 
 t.test('a database that is opened late: what it says is open goes on, unless it was raised meanwhile', async (t) => {
-  const service = await startGathering(t, temporaryFolder(t));
-  await service.run(10, () => hear(service, 'arm'));
+  const service = await startInProcess(t, temporaryFolder(t));
+  await service.run(10, () => receive(service, 'arm'));
   await service.run(10);
   const mine = service.published[0] as Alert;
   const old = (node: string): Alert =>
@@ -314,14 +314,14 @@ t.test('a database that is opened late: what it says is open goes on, unless it 
   ]);
   await service.settled();
   t.match(service.published.slice(1), [{ alert_id: 'arm/health_status/01', resolved: true }], 'the one that doubled is closed');
-  await service.run(60, () => hear(service, 'leg'));
+  await service.run(60, () => receive(service, 'leg'));
   t.match(
     service.published.slice(2).map(({ alert_id, resolved }) => [alert_id.split('/').slice(0, 2).join('/'), resolved]),
     [
       ['leg/health_status', true],
       ['eye/health_status', false],
     ],
-    'one goes on until its node is heard; who was heard lately is expected',
+    'one goes on until its node is received; who was received lately is expected',
   );
   const open = (await service.json<List<Alert>>('/alerts?resolved=false')).data.map(({ alert_id }) => alert_id);
   t.ok(open.includes(mine.alert_id) && open.includes(cpu.alert_id));

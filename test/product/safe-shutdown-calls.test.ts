@@ -20,7 +20,7 @@ t.test('wrong fields are refused, all named at once, and nothing is run', async 
   t.same(scene.order(), []);
 });
 
-t.test('one at a time: the second is told who asked for the first and how long is left', async (t) => {
+t.test('one at a time: the answer to a second names who requested the first and how long is left', async (t) => {
   const scene = await Scene.start(t);
   scene.heldHook('10-waits');
   t.equal((await scene.call({ requested_by: 'Jörg' })).success, true);
@@ -44,7 +44,7 @@ t.test('of many calls at the same moment one gets through', async (t) => {
   t.same(scene.order(), ['hook 10-once']);
 });
 
-t.test('a caller that asks too often is told when to ask again, and keeps nobody else out', async (t) => {
+t.test('the answer to a caller that requests too often has the time to wait, and no other caller is kept out', async (t) => {
   const scene = await Scene.start(t, { settings: { maxRequestsPerMinute: 1 } });
   t.match((await scene.call({ timeout: -1 })).message, /timeout/);
   const { message, success } = await scene.call();
@@ -219,7 +219,7 @@ t.test('link-local addresses come with their interface', async (t) => {
   t.match(list.refusal('fe80::2%eth0'), /fe80::2%eth0 are not accepted/);
 });
 
-t.test('an action that cannot be done is refused before anything is run, and told before it is asked for', async (t) => {
+t.test('an action that cannot be done is refused before anything is run, and shown before it is requested', async (t) => {
   for (const action of ['poweroff', 'reboot', 'halt'] as const) {
     const scene = await Scene.start(t, { settings: { action, stopUnits: ['camera.service'] } });
     scene.hook('10-never');

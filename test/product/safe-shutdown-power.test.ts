@@ -1,12 +1,12 @@
 import t from 'tap';
 import { Scene, TestPower } from '../../testkit/service/safe-shutdown.ts';
 
-// The last step, with a machine that only notes what it is told.
+// The last step, with a machine that only records its calls.
 
 const POWEROFF = { settings: { action: 'poweroff' }, bootId: 'boot 1' } as const;
 
 t.test(
-  'it comes last, when all is written and the answer is out; told to end after that, the service notes that it is completed',
+  'it comes last, when all is written and the answer is out; stopped after that, the service notes that it is completed',
   async (t) => {
     const power = new TestPower();
     const scene = await Scene.start(t, { ...POWEROFF, power });
@@ -38,7 +38,7 @@ t.test(
     t.match(await third.shutdown.status(), down);
     t.notOk(
       third.logged.some(({ message }) => message.includes('went down')),
-      'told once',
+      'reported once',
     );
   },
 );
@@ -68,7 +68,7 @@ t.test('a last step that fails: the machine stays up, the record says why, and t
   t.match(await next.shutdown.status(), aborted, 'whatever restarted the machine later');
 });
 
-t.test('who forbids it is told before anything is run, and in the last moment', async (t) => {
+t.test('who forbids it is reported before anything is run, and in the last moment', async (t) => {
   const power = new TestPower();
   power.inhibition = async (_, reason) => (reason === 'EMERGENCY' ? null : 'inhibited by apt (pid 7, user root): upgrading');
   const scene = await Scene.start(t, { ...POWEROFF, power });
@@ -80,7 +80,7 @@ t.test('who forbids it is told before anything is run, and in the last moment', 
   t.same(power.done, ['poweroff for operator']);
 });
 
-t.test('the service is told to end just before the last step: the machine stays up', async (t) => {
+t.test('the service is stopped just before the last step: the machine stays up', async (t) => {
   const power = new TestPower();
   const scene = await Scene.start(t, { ...POWEROFF, power });
   await scene.call();
@@ -90,7 +90,7 @@ t.test('the service is told to end just before the last step: the machine stays 
   t.same(power.done, []);
 });
 
-t.test('a power-off that is given up after it had begun is told, and the service goes on', async (t) => {
+t.test('a power-off that is given up after it had begun is reported, and the service goes on', async (t) => {
   const power = new TestPower();
   const scene = await Scene.start(t, { ...POWEROFF, power });
   await scene.call();
@@ -100,7 +100,7 @@ t.test('a power-off that is given up after it had begun is told, and the service
   t.match(await scene.shutdown.status(), { state: 'aborted' });
 });
 
-t.test('what is in the way of the last step is told when it is known, however long that takes', async (t) => {
+t.test('what is in the way of the last step is reported when it is known, however long that takes', async (t) => {
   const power = new TestPower();
   let isKnown = (): void => undefined;
   power.prepare = () => new Promise((resolve) => (isKnown = resolve));

@@ -67,7 +67,11 @@ t.test('a service that is killed in the middle: the next one tells that it was i
   await next.ended();
   await next.stop();
   const third = await Scene.start(t, { folder: scene.folder });
-  t.match(await third.records(), [{ outcome: 'completed' }, { outcome: 'interrupted', requested_by: 'killed' }], 'told once and for all');
+  t.match(
+    await third.records(),
+    [{ outcome: 'completed' }, { outcome: 'interrupted', requested_by: 'killed' }],
+    'reported once and for all',
+  );
 });
 
 t.test('a call that comes while the service still starts is not taken for one of an earlier run', async (t) => {
@@ -149,7 +153,7 @@ t.test('a store that cannot be asked: requests are decided all the same', async 
   t.match(await scene.shutdown.status(), { state: 'completed', requests: [] });
 });
 
-t.test('a disk that hangs: what is in memory is told all the same', async (t) => {
+t.test('a disk that hangs: what is in memory is reported all the same', async (t) => {
   const scene = await Scene.start(t);
   await scene.call({ requested_by: 'Zoë' });
   await scene.ended();

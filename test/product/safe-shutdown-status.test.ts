@@ -14,7 +14,7 @@ import { statusOf } from '../../testkit/service/remote-nodes.ts';
 import { Scene } from '../../testkit/service/safe-shutdown.ts';
 import { ROOT } from '../../testkit/service/service.ts';
 
-// What is told of a safe shutdown: /events, /status and the command line.
+// What is reported of a safe shutdown: /events, /status and the command line.
 
 const shutdownSchema = statusDocumentSchema.entries.shutdown;
 

@@ -5,7 +5,7 @@ import { until } from '../../testkit/wait.ts';
 // The sequence, with real executables and the real store.
 
 const steps = ({ progress }: Scene): string[] => [...new Set(progress.map(({ step }) => step))];
-const told = ({ progress }: Scene): string => progress.map(({ message }) => message).join('\n');
+const reported = ({ progress }: Scene): string => progress.map(({ message }) => message).join('\n');
 
 t.test('a dry run does everything but the last step, in order, and the service goes on', async (t) => {
   const scene = await Scene.start(t, { settings: { stopUnits: ['camera.service', 'arm.service'] } });
@@ -74,7 +74,7 @@ t.test('where the machine is in danger what fails is passed over', async (t) => 
     await scene.call({ reason });
     t.match(await scene.ended(), { state: 'completed', step: 'power' }, reason);
     t.same(scene.order(), ['hook 10-fails', 'hook 20-well', 'stop broken.service', 'stop camera.service']);
-    t.match(told(scene), /10-fails failed: exit code 1.*continuing, .* does not wait for it.*broken\.service failed/s);
+    t.match(reported(scene), /10-fails failed: exit code 1.*continuing, .* does not wait for it.*broken\.service failed/s);
     await scene.stop();
   }
 });
@@ -96,7 +96,7 @@ t.test('a hook that must not be run is a failed step, not one that is passed ove
   t.same(scene.order(), []);
 });
 
-t.test('a folder of hooks that was asked for and is not there: told at the start, and a failed step', async (t) => {
+t.test('a folder of hooks that was asked for and is not there: reported at the start, and a failed step', async (t) => {
   const scene = await Scene.start(t, { settings: { hooksFolder: '/no/such/folder' } });
   t.ok(
     scene.logged.some(
@@ -125,7 +125,7 @@ t.test('the timeout: what hangs is terminated, then killed with all it started, 
       const [, hasStarted] = scene.order();
       if (hasStarted === undefined && timeout !== TIMEOUTS.at(-1)) continue;
       t.match(end, { state: 'completed', step: 'power' }, reason);
-      t.match(told(scene), /step hooks timed out: 20-hangs was killed; continuing/);
+      t.match(reported(scene), /step hooks timed out: 20-hangs was killed; continuing/);
       t.same(scene.order(), ['hook 10-well', 'hook 20-hangs'], 'the others are skipped');
       t.same(steps(scene), ['announce', 'hooks', 'store', 'power']);
       t.notOk(isAlive(MARK), 'nothing of it is left');
@@ -143,7 +143,7 @@ t.test('a hook that ends on SIGTERM is terminated only', async (t) => {
     t.equal((await scene.ended()).state, 'completed');
     const [, saved] = scene.order();
     if (saved === undefined && timeout !== TIMEOUTS.at(-1)) continue;
-    t.match(told(scene), /10-hangs was terminated/);
+    t.match(reported(scene), /10-hangs was terminated/);
     t.same(scene.order(), ['hook 10-hangs', 'saved in time']);
     break;
   }

@@ -3,7 +3,7 @@ import { temporaryFolder } from '../../testkit/folder.ts';
 import { MachineTree } from '../../testkit/machine/machine-tree.ts';
 import { EventReader } from '../../testkit/service/events.ts';
 import { Contract } from '../../testkit/service/openapi.ts';
-import { startGathering } from '../../testkit/service/remote-nodes.ts';
+import { startInProcess } from '../../testkit/service/remote-nodes.ts';
 import { ask, measured, PATHS, problemOf, recorded, type StatusDocument, startService, stillWell } from '../../testkit/service/rest.ts';
 import { until } from '../../testkit/wait.ts';
 
@@ -109,7 +109,7 @@ t.test('bodies have exactly the fields of the specification', async (t) => {
 
 t.test('/health is a 503 with Retry-After before the first sample', async (t) => {
   // The service without what measures: the first sample comes when the test says so.
-  const starting = await startGathering(t, temporaryFolder(t));
+  const starting = await startInProcess(t, temporaryFolder(t));
   const response = await fetch(`${starting.url}/health`);
   const answer = { status: response.status, headers: Object.fromEntries(response.headers), body: await response.text() };
   t.equal(answer.status, 503);

@@ -4,7 +4,7 @@ import type { HistoryPage, HistoryQuery } from '../../src/core/ports.ts';
 import { HOUR_MS } from '../../src/core/time/time.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { Contract } from '../../testkit/service/openapi.ts';
-import { startGathering, TestClocks } from '../../testkit/service/remote-nodes.ts';
+import { startInProcess, TestClocks } from '../../testkit/service/remote-nodes.ts';
 import { ask, problemOf } from '../../testkit/service/rest.ts';
 import type { RunningService } from '../../testkit/service/service.ts';
 import { until } from '../../testkit/wait.ts';
@@ -16,7 +16,7 @@ const CSV = { Accept: 'text/csv' };
 
 const clocks = new TestClocks();
 clocks.wallMs = Math.floor(Date.now() / HOUR_MS - 11) * HOUR_MS;
-const remoteNodes = await startGathering(t, temporaryFolder(t), clocks, { localNode: NODE });
+const remoteNodes = await startInProcess(t, temporaryFolder(t), clocks, { localNode: NODE });
 const stamps: string[] = [];
 await remoteNodes.run(ROWS, () => stamps.push(remoteNodes.measure().timestamp));
 const service = remoteNodes as unknown as RunningService;

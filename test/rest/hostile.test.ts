@@ -1,6 +1,6 @@
 import t from 'tap';
 import { temporaryFolder } from '../../testkit/folder.ts';
-import { startGathering, TestClocks } from '../../testkit/service/remote-nodes.ts';
+import { startInProcess, TestClocks } from '../../testkit/service/remote-nodes.ts';
 import {
   ask,
   measured,
@@ -83,7 +83,7 @@ t.test('connections that are being served are not closed for idle ones', async (
 });
 
 t.test('slowloris: headers that trickle, or never come, are answered with 408 and closed', async (t) => {
-  const server = await startGathering(t, temporaryFolder(t), new TestClocks(), { headersSeconds: 1 });
+  const server = await startInProcess(t, temporaryFolder(t), new TestClocks(), { headersSeconds: 1 });
   server.measure();
   const silent = await RawConnection.open(server);
   const partial = (await RawConnection.open(server)).send('GET /health HTTP/1.1\r\nHost: localhost\r\n');
@@ -107,7 +107,7 @@ t.test('slowloris: headers that trickle, or never come, are answered with 408 an
 });
 
 t.test('many large histories at once, and readers that never take them, hold up no other client', async (t) => {
-  const server = await startGathering(t, temporaryFolder(t));
+  const server = await startInProcess(t, temporaryFolder(t));
   await server.run(6000, () => server.measure());
   const REQUEST = 'GET /health/history?hours=100 HTTP/1.1\r\nHost: localhost\r\n\r\n';
   const readers = await connections(server, 50, REQUEST);

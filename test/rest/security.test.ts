@@ -171,7 +171,7 @@ t.test('a bearer token', async (t) => {
     for (const authorization of wrong) {
       const answer = await ask(service, 'GET', '/status', { Authorization: authorization });
       t.equal(answer.status, 401, authorization);
-      t.notMatch(answer.body, token, 'and is not told');
+      t.notMatch(answer.body, token, 'and is not reported');
     }
     t.equal((await ask(service, 'GET', `/status?token=${encodeURIComponent(token)}`)).status, 401, 'not in the URL');
   });

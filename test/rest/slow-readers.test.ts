@@ -2,7 +2,7 @@ import t from 'tap';
 import type { HealthStatus } from '../../src/core/health-status.ts';
 import { isoUtc } from '../../src/core/time/time.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
-import { startGathering, TestClocks } from '../../testkit/service/remote-nodes.ts';
+import { startInProcess, TestClocks } from '../../testkit/service/remote-nodes.ts';
 import { RawConnection, type StatusDocument } from '../../testkit/service/rest.ts';
 
 /** That read nothing from the first event on, and that ask for the past and read nothing of it. */
@@ -15,7 +15,7 @@ const NODE = '機'.repeat(255);
 const MAX_BATCHES = 100;
 
 t.test('who never reads is dropped and counted; who reads gets everything', async (t) => {
-  const service = await startGathering(t, temporaryFolder(t), new TestClocks(), { localNode: NODE });
+  const service = await startInProcess(t, temporaryFolder(t), new TestClocks(), { localNode: NODE });
   const from = isoUtc(service.clocks.wallMs);
   const measure = (): HealthStatus => service.measure();
   const reader = await service.events();

@@ -113,7 +113,7 @@ export function alertOf(node: string, id: string, timestampMs: number, more: Par
   };
 }
 
-export interface GatheringServiceOptions {
+export interface InProcessServiceOptions {
   readonly rules?: RemoteNodeRules;
   readonly localNode?: string;
   readonly isOn?: boolean;
@@ -127,7 +127,7 @@ export interface GatheringServiceOptions {
  * The service without sampling and without ROS: the real store, REST server and RemoteNodes, wired as in the service. The test
  * supplies the messages of the graph.
  */
-export class GatheringService {
+export class InProcessService {
   readonly clocks: TestClocks;
   readonly live = new Live();
   readonly logged: Logged[] = [];
@@ -142,7 +142,7 @@ export class GatheringService {
   #url = '';
   #stopped = false;
 
-  constructor(folder: string, clocks: TestClocks, options: GatheringServiceOptions = {}) {
+  constructor(folder: string, clocks: TestClocks, options: InProcessServiceOptions = {}) {
     const {
       dashboardFolder = join(ROOT, 'docs'),
       isOn = true,
@@ -297,15 +297,15 @@ export class GatheringService {
 }
 
 /** Starts a service on a folder, which may have data of an earlier one; it is stopped at the end of the test. */
-export async function startGathering(
+export async function startInProcess(
   t: Test,
   folder: string,
   clocks = new TestClocks(),
-  options: GatheringServiceOptions = {},
-): Promise<GatheringService> {
+  options: InProcessServiceOptions = {},
+): Promise<InProcessService> {
   mkdirSync(join(folder, 'run'), { recursive: true });
   writeFileSync(join(folder, 'empty'), '');
-  const service = new GatheringService(folder, clocks, options);
+  const service = new InProcessService(folder, clocks, options);
   t.teardown(() => service.stop());
   await service.start();
   return service;

@@ -3,7 +3,7 @@ import type { CoverageEvidence, Evidence, MemoryEvidence, OpenEpisode, ServiceRu
 const WEEK = 604_800;
 const DAY = 86_400;
 
-export const HOLDING: CoverageEvidence = { count: WEEK, covered: 1, gaps: [], longestSeconds: 1, unscannedSeconds: 0 };
+export const COVERAGE: CoverageEvidence = { count: WEEK, covered: 1, gaps: [], longestSeconds: 1, unscannedSeconds: 0 };
 
 export function serviceRun(from: number, more: Partial<ServiceRun> = {}): ServiceRun {
   return { from, started: `start at ${from}`, version: '0.1.0', cause: 'signal', detail: 'SIGKILL', unseen: 0, ...more };
@@ -46,7 +46,7 @@ export function perfectEvidence(more: Partial<Evidence> = {}): Evidence {
     memory: memoryOf(() => 60e6),
     cpu: { cpuSeconds: WEEK / 100, awakeSeconds: WEEK, from: 'CPU time of its control group', hostMeanPercent: 7 },
     alerts: { episodes: { WARNING: 0, ERROR: 0, CRITICAL: 0 }, openByRest: [], openByTopic: [], reason: null },
-    integrity: { stored: HOLDING, collected: { ...HOLDING, count: 10_080, longestSeconds: 60 }, reason: null },
+    integrity: { stored: COVERAGE, collected: { ...COVERAGE, count: 10_080, longestSeconds: 60 }, reason: null },
     ...more,
   };
 }

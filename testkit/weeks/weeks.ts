@@ -214,7 +214,7 @@ class Week {
       for (const coverage of [this.#stored, this.#collected]) {
         const scan = coverage.scan(step.at, after - step.seconds * 1000);
         coverage.setBack(after);
-        if (scan !== null) this.#add(step.at + DETECTED_AFTER, { type: 'holding', ...this.#at(step.at + DETECTED_AFTER), ...scan });
+        if (scan !== null) this.#add(step.at + DETECTED_AFTER, { type: 'coverage', ...this.#at(step.at + DETECTED_AFTER), ...scan });
       }
     }
   }
@@ -275,7 +275,7 @@ class Week {
     this.#scannedAt = at;
     for (const coverage of [this.#stored, this.#collected]) {
       const scan = coverage.scan(at, this.#clocks.wall(at));
-      if (scan !== null) yield { type: 'holding', ...this.#at(at), ...scan };
+      if (scan !== null) yield { type: 'coverage', ...this.#at(at), ...scan };
     }
   }
 }

@@ -25,8 +25,8 @@ export const WITHOUT: Readonly<Record<string, (entries: Iterable<RecordEntry>) =
   'readings of the service': (entries) => readings(entries, () => null),
   'readings of memory': (entries) => readings(entries, (reading) => ({ ...reading, resident_bytes: [] })),
   'the list of open alerts': (entries) => without(entries, ({ type }) => type === 'open'),
-  'scans of the stored samples': (entries) => without(entries, (entry) => entry.type === 'holding' && entry.of === 'stored'),
-  'scans of the collected rows': (entries) => without(entries, (entry) => entry.type === 'holding' && entry.of === 'collected'),
+  'scans of the stored samples': (entries) => without(entries, (entry) => entry.type === 'coverage' && entry.of === 'stored'),
+  'scans of the collected rows': (entries) => without(entries, (entry) => entry.type === 'coverage' && entry.of === 'collected'),
   'the last scans': (entries) => withoutLastScans(entries),
   'the end': (entries) => without(entries, ({ type }) => type === 'end' || type === 'open'),
   'all but the begin': (entries) => without(entries, ({ type }) => type !== 'begin'),
@@ -36,5 +36,5 @@ export const WITHOUT: Readonly<Record<string, (entries: Iterable<RecordEntry>) =
 function withoutLastScans(entries: Iterable<RecordEntry>): RecordEntry[] {
   const all = [...entries];
   const last = all.findLast(({ type }) => type === 'minute') as MinuteEntry;
-  return all.filter((entry) => entry.type !== 'holding' || entry.boot < last.boot);
+  return all.filter((entry) => entry.type !== 'coverage' || entry.boot < last.boot);
 }

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { HOLDING, perfectEvidence } from '../../../testkit/weeks/perfect.ts';
+import { COVERAGE, perfectEvidence } from '../../../testkit/weeks/perfect.ts';
 import type { CoverageEvidence, IntegrityEvidence } from '../evidence.ts';
 import { judgeIntegrity } from './integrity.ts';
 
@@ -9,13 +9,13 @@ function integrity(more: Partial<IntegrityEvidence> = {}): ReturnType<typeof jud
   return judgeIntegrity(perfectEvidence({ integrity: { ...perfectEvidence().integrity, ...more } }));
 }
 
-function holding(more: Partial<CoverageEvidence>): CoverageEvidence {
-  return { ...HOLDING, ...more };
+function coverage(more: Partial<CoverageEvidence>): CoverageEvidence {
+  return { ...COVERAGE, ...more };
 }
 
 t.test('300 s pass, more does not, stored or collected', async (t) => {
   for (const held of ['stored', 'collected'] as const) {
-    const longest = (longestSeconds: number): ReturnType<typeof judgeIntegrity> => integrity({ [held]: holding({ longestSeconds }) });
+    const longest = (longestSeconds: number): ReturnType<typeof judgeIntegrity> => integrity({ [held]: coverage({ longestSeconds }) });
     t.equal(longest(299).verdict, 'PASS');
     t.same([longest(300).verdict, longest(300).margin], ['PASS', 0]);
     const beyond = longest(300.001);
@@ -37,20 +37,20 @@ t.test('both have to be known, and looked at without a hole of five minutes', as
   t.same([neither.verdict, neither.missing.length, neither.measured.value, neither.margin], ['INCOMPLETE', 2, null, null]);
   t.match(neither.summary, 'Neither the stored samples nor the collected rows were scanned.');
   for (const held of ['stored', 'collected'] as const) {
-    t.equal(integrity({ [held]: holding({ unscannedSeconds: 300 }) }).verdict, 'PASS');
-    const blind = integrity({ [held]: holding({ unscannedSeconds: 301 }) });
+    t.equal(integrity({ [held]: coverage({ unscannedSeconds: 300 }) }).verdict, 'PASS');
+    const blind = integrity({ [held]: coverage({ unscannedSeconds: 301 }) });
     t.same([blind.verdict, blind.missing.length], ['INCOMPLETE', 1]);
     t.match(blind.missing[0], held === 'stored' ? 'the stored samples: not scanned for 301 s' : 'the collected rows: not scanned');
   }
 });
 
 t.test('what fails, fails whatever is missing', async (t) => {
-  t.equal(integrity({ stored: null, collected: holding({ longestSeconds: 301 }) }).verdict, 'FAIL');
-  t.equal(integrity({ stored: holding({ longestSeconds: 301, unscannedSeconds: 1000 }) }).verdict, 'FAIL');
+  t.equal(integrity({ stored: null, collected: coverage({ longestSeconds: 301 }) }).verdict, 'FAIL');
+  t.equal(integrity({ stored: coverage({ longestSeconds: 301, unscannedSeconds: 1000 }) }).verdict, 'FAIL');
 });
 
 t.test('reports what was found', async (t) => {
-  const judgement = integrity({ stored: holding({ gaps: [gap], covered: 0.5, count: 7 }), collected: null });
+  const judgement = integrity({ stored: coverage({ gaps: [gap], covered: 0.5, count: 7 }), collected: null });
   t.same(
     judgement.evidence.map(({ value }) => value),
     [7, 1, 50, null, null, null],

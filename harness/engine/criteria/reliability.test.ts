@@ -46,7 +46,7 @@ t.test('where nothing was counted it is INCOMPLETE, and why', async (t) => {
   t.same([empty.verdict, empty.missing], ['INCOMPLETE', ['no status was expected while observed']]);
 });
 
-t.test('where and how it was counted is said', async (t) => {
+t.test('where and how it was counted is reported', async (t) => {
   t.match(
     reliability({ by: 'events', reason: 'not on the graph' }).summary,
     'received on the event stream (100 %), none lost; not on the graph.',

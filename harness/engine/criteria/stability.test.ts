@@ -22,7 +22,7 @@ function higher(bytes: number): Partial<Evidence> {
   return { memory: memoryOf((at) => (at > ALL - PART ? 60e6 + bytes : 60e6)) };
 }
 
-function told(judgement: ReturnType<typeof judgeStability>, label: string): number | null | undefined {
+function reported(judgement: ReturnType<typeof judgeStability>, label: string): number | null | undefined {
   return judgement.evidence.find((quantity) => quantity.label === label)?.value;
 }
 
@@ -36,7 +36,7 @@ t.test('less than 10 %, not 10 %', async (t) => {
   t.same([at.verdict, at.measured.value, at.margin, at.missing], ['FAIL', 10, 0, []]);
   t.equal(stability({ memory: memoryOf((at) => (at > ALL - PART ? 54e6 : 60e6)) }).verdict, 'FAIL', 'downwards as well');
   t.match(at.summary, '60 to 66 MB around 60 MB: 10 %.');
-  t.same([told(at, 'lowest median'), told(at, 'highest median'), told(at, 'median of the medians')], [60, 66, 60]);
+  t.same([reported(at, 'lowest median'), reported(at, 'highest median'), reported(at, 'median of the medians')], [60, 66, 60]);
 });
 
 t.test('the first hour after each start does not count', async (t) => {
@@ -69,7 +69,7 @@ t.test('at least three medians', async (t) => {
   t.equal(stability(short(4200, { memory: memoryOf((at) => at * 1e6, 4199) })).verdict, 'INCOMPLETE', 'two decide nothing');
   t.equal(stability(short(4500, { memory: memoryOf((at) => at * 1e6, 4499) })).verdict, 'FAIL', 'three do');
   const none = stability(short(600));
-  t.same([none.verdict, none.tables, told(none, 'five-minute medians')], ['INCOMPLETE', [], 0]);
+  t.same([none.verdict, none.tables, reported(none, 'five-minute medians')], ['INCOMPLETE', [], 0]);
 });
 
 t.test('at least 90 % of the medians that there should be', async (t) => {
@@ -82,7 +82,7 @@ t.test('at least 90 % of the medians that there should be', async (t) => {
   t.same(stability(from(260)).verdict, 'PASS');
   const few = stability(from(259));
   t.same([few.verdict, few.missing], ['INCOMPLETE', ['259 of 288 five-minute medians, at least 90 % are needed']]);
-  t.same([told(few, 'five-minute medians'), told(few, 'that the run should have')], [259, 288]);
+  t.same([reported(few, 'five-minute medians'), reported(few, 'that the run should have')], [259, 288]);
   t.equal(few.measured.value, 0, 'measured by what there is');
   const memory = memoryOf((at) => (at > ALL - PART ? 66e6 : 60e6), ALL - 1, ALL - 259 * 300);
   t.equal(stability({ ...from(259), memory }).verdict, 'FAIL', 'more readings could not lower the spread');
@@ -91,7 +91,7 @@ t.test('at least 90 % of the medians that there should be', async (t) => {
 t.test('90 % exactly are enough', async (t) => {
   const watched = [{ from: 0, to: 6600, awakeSeconds: 6600 }];
   const nine = stability({ runs: [young], watched, memory: memoryOf(() => 60e6, 6299) });
-  t.same([nine.verdict, told(nine, 'five-minute medians'), told(nine, 'that the run should have')], ['PASS', 9, 10]);
+  t.same([nine.verdict, reported(nine, 'five-minute medians'), reported(nine, 'that the run should have')], ['PASS', 9, 10]);
   t.equal(stability({ runs: [young], watched, memory: memoryOf(() => 60e6, 5999) }).verdict, 'INCOMPLETE');
 });
 
@@ -127,20 +127,20 @@ t.test('time not observed, suspended or warming up gives no medians', async (t) 
 
 t.test('slope, forecast, control group and host are informative', async (t) => {
   const judgement = stability({ memory: memoryOf((at) => 60e6 + at) });
-  t.ok(Math.abs((told(judgement, 'slope') ?? 0) - 0.0864) < 1e-9, 'a byte a second');
-  t.ok(Math.abs((told(judgement, 'which in 90 days makes') ?? 0) - 7.776) < 1e-6);
-  t.same([told(judgement, 'control group, highest'), told(judgement, 'control group, last')], [90, 80]);
-  t.ok(Math.abs((told(judgement, 'memory of the machine, mean') ?? 0) - 41.5) < 1e-9);
+  t.ok(Math.abs((reported(judgement, 'slope') ?? 0) - 0.0864) < 1e-9, 'a byte a second');
+  t.ok(Math.abs((reported(judgement, 'which in 90 days makes') ?? 0) - 7.776) < 1e-6);
+  t.same([reported(judgement, 'control group, highest'), reported(judgement, 'control group, last')], [90, 80]);
+  t.ok(Math.abs((reported(judgement, 'memory of the machine, mean') ?? 0) - 41.5) < 1e-9);
   t.same(
     judgement.evidence.map(({ informative }) => informative === true),
     [...Array(5).fill(false), ...Array(5).fill(true)],
   );
   const unknown = stability({ memory: { ...memoryOf(() => 60e6), group: null, hostPercent: Float64Array.of(Number.NaN) } });
-  t.same([told(unknown, 'control group, highest'), told(unknown, 'memory of the machine, mean')], [null, null]);
+  t.same([reported(unknown, 'control group, highest'), reported(unknown, 'memory of the machine, mean')], [null, null]);
   const partly = stability({ memory: { ...memoryOf(() => 60e6), hostPercent: Float64Array.of(Number.NaN, 10, 30) } });
-  t.equal(told(partly, 'memory of the machine, mean'), 20);
+  t.equal(reported(partly, 'memory of the machine, mean'), 20);
   const empty = stability({ memory: { at: new Float64Array(), bytes: new Float64Array(), hostPercent: new Float64Array(), group: null } });
-  t.same([told(empty, 'slope'), told(empty, 'which in 90 days makes'), told(empty, 'lowest median')], [null, null, null]);
+  t.same([reported(empty, 'slope'), reported(empty, 'which in 90 days makes'), reported(empty, 'lowest median')], [null, null, null]);
   t.equal(stabilityOf(day())?.count, 288);
 });
 

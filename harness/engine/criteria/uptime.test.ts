@@ -17,8 +17,8 @@ t.test('168 h without a restart pass', async (t) => {
   t.same(judgement.limit, { comparison: '>=', value: 168, unit: 'h' });
   t.equal(judgement.margin, 0);
   t.equal(judgement.summary, '168 h observed, 0 restarts of fewer than 3.');
-  const told = Object.fromEntries(judgement.evidence.map(({ label, value }) => [label, value]));
-  t.same(told, { observed: 168, planned: 168, restarts: 0, 'last seen before the end': 0, suspended: 0, 'monitoring gaps': 0 });
+  const reported = Object.fromEntries(judgement.evidence.map(({ label, value }) => [label, value]));
+  t.same(reported, { observed: 168, planned: 168, restarts: 0, 'last seen before the end': 0, suspended: 0, 'monitoring gaps': 0 });
   t.same(
     judgement.evidence.filter(({ informative }) => informative).map(({ label }) => label),
     ['suspended', 'monitoring gaps'],
@@ -114,6 +114,6 @@ t.test('monitoring gaps, suspends and steps are listed', async (t) => {
     ['0 d 00:11:40', 'suspended', 3600, null],
     ['0 d 00:15:00', 'clock put forward', 60, 'forth'],
   ]);
-  const told = Object.fromEntries(judgement.evidence.map(({ label, value }) => [label, value]));
-  t.same([told['suspended'], told['monitoring gaps']], [1, 3661 / 3600]);
+  const reported = Object.fromEntries(judgement.evidence.map(({ label, value }) => [label, value]));
+  t.same([reported['suspended'], reported['monitoring gaps']], [1, 3661 / 3600]);
 });

@@ -17,7 +17,7 @@ t.test('without an event a gap is as long as it is', async (t) => {
   t.same(gap, { from: '2026-03-04T00:00:00.000Z', to: '2026-03-04T00:05:01.500Z', seconds: 301.5, excused: '', remark: '' });
 });
 
-t.test('what a suspend or a forward step takes away is excused, and said', async (t) => {
+t.test('what a suspend or a forward step takes away is excused, and reported', async (t) => {
   const suspend = explain({ from: T, to: T + 500_000, backSeconds: 0 }, [event(400, 450, 455)], []);
   t.same([suspend.seconds, suspend.excused], [100, 'suspended for 400 s']);
   const step = explain({ from: T, to: T + 500_000, backSeconds: 0 }, [event(400.1234567, 450, 455, 'step')], []);

@@ -9,7 +9,7 @@ const T = Date.UTC(2026, 2, 4);
 /** A scan from one second to another, which found `count` of one a second, the first and the last right at its bounds. */
 function scan(from: number, to: number, more: Partial<CoverageEntry> = {}): CoverageEntry {
   const inside = { count: to - from, first: ms(from), last: ms(to - 1), longest_seconds: 1, gaps: [] };
-  return { type: 'holding', of: 'stored', from: ms(from), to: ms(to), ...inside, boot: 0, mono: 0, wall: 0, ...more };
+  return { type: 'coverage', of: 'stored', from: ms(from), to: ms(to), ...inside, boot: 0, mono: 0, wall: 0, ...more };
 }
 
 function ms(seconds: number): number {

@@ -3,11 +3,11 @@ import { intervalOf, minuteOf, readingOf } from '../../../testkit/weeks/reading.
 import type { MinuteEntry } from '../entries.ts';
 import { Chart } from './readings.ts';
 
-const heard = { first: 1, steps: [], slowest_ms: 1, fastest_ms: 1 };
+const received = { first: 1, steps: [], slowest_ms: 1, fastest_ms: 1 };
 const host = { cpu: 8, memory: 40, disk: 50, celsius: 45 };
 
 function minute(at: number, more: Partial<MinuteEntry> = {}): MinuteEntry {
-  return minuteOf(at, { topic: heard, events: heard, host, service: readingOf({ resident_bytes: [1e6, 2e6, 61.5e6] }), ...more });
+  return minuteOf(at, { topic: received, events: received, host, service: readingOf({ resident_bytes: [1e6, 2e6, 61.5e6] }), ...more });
 }
 
 t.test('a point for each minute, at its end', async (t) => {

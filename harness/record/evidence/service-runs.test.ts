@@ -109,11 +109,11 @@ t.test('a first run of an observer that resumed is a restart where there was one
 });
 
 t.test('the count of systemd shows unseen restarts', async (t) => {
-  const after = (before: number | null, count: number | null, boot = 0, told = 0): number | undefined => {
+  const after = (before: number | null, count: number | null, boot = 0, reported = 0): number | undefined => {
     const runs = new ServiceRuns();
     runs.recorded(entry(-100, { cause: 'first' }), moment(1));
     runs.read(reading(-100, before), moment(60));
-    runs.recorded(entry(100, { unseen: told }), moment(110, boot));
+    runs.recorded(entry(100, { unseen: reported }), moment(110, boot));
     runs.read(reading(100, count), moment(120, boot));
     runs.read(reading(100, count), moment(180, boot));
     t.equal(unseen(runs)[0], 0);
@@ -171,8 +171,8 @@ t.test('a run began after the one before was last seen, and before it was first 
   const first = new ServiceRuns();
   first.recorded(entry(500, { cause: 'first' }), moment(1));
   t.equal(first.last?.from, 1);
-  const told = new ServiceRuns();
-  told.recorded(entry(-100, { cause: 'first' }), moment(10));
-  told.recorded(entry(5), moment(20));
-  t.equal(told.last?.from, 10, 'an entry shows it as well');
+  const reported = new ServiceRuns();
+  reported.recorded(entry(-100, { cause: 'first' }), moment(10));
+  reported.recorded(entry(5), moment(20));
+  t.equal(reported.last?.from, 10, 'an entry shows it as well');
 });

@@ -99,7 +99,7 @@ export function oneOfEach(from = 1): RecordEntry[] {
     { type: 'open', ...at(3), open: [{ alert_id: 'unit_7/cpu_percent/01J', severity: 'CRITICAL', metric: 'cpu_percent' }] },
     { type: 'clock', ...at(4), kind: 'step', seconds: -3600 },
     {
-      type: 'holding',
+      type: 'coverage',
       ...at(5),
       of: 'stored',
       from: WALL,

@@ -10,7 +10,7 @@ export const END = Date.parse('2026-03-08T00:00:00.000Z');
 export const START = END - 7 * DAY_MS;
 const BOOTED = START - 1000 * 1000;
 
-/** One row a minute of a week, as they are told when nothing happens. */
+/** One row a minute of a week, as they are reported when nothing happens. */
 export interface Minute {
   /** Real time, which the wall clock shows unless it was set. */
   ms: number;

@@ -140,19 +140,19 @@ t.test('times that cannot be stored among local ones', async (t) => {
 });
 
 /** A second of a node that publishes at 1 Hz: a status arrives or not. */
-function run(watch: NodeWatch, heard: readonly boolean[]): string[] {
-  const told: string[] = [];
-  heard.forEach((isHeard, second) => {
-    if (isHeard && watch.receive(stamp(START + second * 1000), second).change === 'resolve') told.push(`resolve ${second}`);
+function run(watch: NodeWatch, received: readonly boolean[]): string[] {
+  const reported: string[] = [];
+  received.forEach((isReceived, second) => {
+    if (isReceived && watch.receive(stamp(START + second * 1000), second).change === 'resolve') reported.push(`resolve ${second}`);
     for (const part of [0.25, 0.5, 0.75]) {
       const seconds = watch.check(second + part);
-      if (seconds !== null) told.push(`raise ${second} ${seconds}`);
+      if (seconds !== null) reported.push(`raise ${second} ${seconds}`);
     }
   });
-  return told;
+  return reported;
 }
 
-const repeat = (isHeard: boolean, count: number): boolean[] => Array.from({ length: count }, () => isHeard);
+const repeat = (isReceived: boolean, count: number): boolean[] => Array.from({ length: count }, () => isReceived);
 
 t.test('staleness is raised after three periods and the grace, and resolved by the second status in a row', async (t) => {
   const watch = new NodeWatch([], null, 2);
@@ -178,11 +178,11 @@ t.test('a node never seen cannot become stale; an expected one can without any s
 t.test('after a single status the allowed time is longer, since the period is unknown', async (t) => {
   t.same(run(new NodeWatch([], null, 2), [true, ...repeat(false, 40)]), ['raise 32 32.25']);
   const slow = new NodeWatch([], null, 2);
-  const told = [0, 10, 20, 30].flatMap((second) => {
+  const reported = [0, 10, 20, 30].flatMap((second) => {
     slow.receive(stamp(START + second * 1000), second);
     return Array.from({ length: 10 }, (_, i) => slow.check(second + i + 0.5)).filter((seconds) => seconds !== null);
   });
-  t.same(told, [], 'as a node at 0.1 Hz needs');
+  t.same(reported, [], 'as a node at 0.1 Hz needs');
 });
 
 t.test('an open episode of an earlier run continues and is resolved when the node returns', async (t) => {
@@ -220,25 +220,25 @@ t.test('a node whose clock stands still is alive while it publishes, and stale b
 
 t.test('for any arrivals, at most one episode is open, raised only by a gap and resolved only by arrivals', async (t) => {
   fc.assert(
-    fc.property(fc.array(fc.record({ waits: fc.integer({ min: 1, max: 8000 }), heard: fc.boolean() }), { maxLength: 200 }), (events) => {
+    fc.property(fc.array(fc.record({ waits: fc.integer({ min: 1, max: 8000 }), received: fc.boolean() }), { maxLength: 200 }), (events) => {
       const watch = new NodeWatch([], null, 1);
       let now = 0;
-      let lastHeard = Number.NaN;
+      let lastReceived = Number.NaN;
       let open = false;
-      for (const [i, { waits, heard }] of events.entries()) {
+      for (const [i, { waits, received }] of events.entries()) {
         now += waits / 1000;
-        if (heard) {
+        if (received) {
           const { change } = watch.receive(stamp(START + i * 1000), now);
           if (change === 'raise' || (change === 'resolve' && !open)) return false;
           if (change === 'resolve') open = false;
-          lastHeard = now;
+          lastReceived = now;
         } else {
           const allowed = watch.allowedSeconds;
           const seconds = watch.check(now);
           if (seconds !== null) {
-            if (open || seconds <= allowed || Math.abs(now - lastHeard - seconds) > 1e-6) return false;
+            if (open || seconds <= allowed || Math.abs(now - lastReceived - seconds) > 1e-6) return false;
             open = true;
-          } else if (!open && now - lastHeard > allowed + 1e-3) return false;
+          } else if (!open && now - lastReceived > allowed + 1e-3) return false;
         }
         if (watch.isStale !== open) return false;
       }

@@ -302,8 +302,8 @@ t.test('an alert is raised, changes only along the table and is resolved at most
         levels.set(alert_id, to);
       }
       const open = [...levels].filter(([, level]) => level !== 'none').map(([id, level]) => `${id} ${level}`);
-      const told = openAfter.map(({ alert_id, severity }) => `${alert_id} ${severity}`);
-      claim(same(open.sort(), told.sort()), 'the open alerts are not those raised and not resolved');
+      const reported = openAfter.map(({ alert_id, severity }) => `${alert_id} ${severity}`);
+      claim(same(open.sort(), reported.sort()), 'the open alerts are not those raised and not resolved');
     }
   });
   for (const { from, to } of TRANSITIONS) t.ok((counts.get(`${from} ${to}`) ?? 0) > 10, `${from} to ${to} was seen often`);

@@ -49,7 +49,7 @@ t.test('a new limit applies from then on', async (t) => {
   t.equal(wait(limit, 'a', 2), 0);
 });
 
-t.test('over any time at most the bucket plus its refill passes, and a caller that waits as told passes', async (t) => {
+t.test('over any time at most the bucket plus its refill passes, and a caller that waits for the returned time passes', async (t) => {
   const calls = fc.array(fc.record({ caller: fc.constantFrom('a', 'b', 'c', 'd'), after: fc.double({ min: 0, max: 20, noNaN: true }) }), {
     maxLength: 200,
   });

@@ -33,7 +33,7 @@ t.test('each reader gets gids of its size, and only the latest message', async (
   });
   const graph = new NodeGraph(participant, '/robot1');
   const [reader, writer] = [guidOf(participant.prefix, 0x204), guidOf(participant.prefix, 0x303)];
-  const heard: { info: Info; octets: number }[] = [];
+  const received: { info: Info; octets: number }[] = [];
   for (const [userData, layout, octets] of [
     [typeHashData(PARTICIPANT_ENTITIES_INFO), PARTICIPANT_ENTITIES_INFO, 16],
     ['', HUMBLE_PARTICIPANT_ENTITIES_INFO as Layout, 24],
@@ -45,7 +45,7 @@ t.test('each reader gets gids of its size, and only the latest message', async (
       transientLocal: true,
       depth: 1,
       userData,
-      onSample: ({ data }) => heard.push({ info: decode(layout, data.payload ?? Buffer.alloc(0)) as unknown as Info, octets }),
+      onSample: ({ data }) => received.push({ info: decode(layout, data.payload ?? Buffer.alloc(0)) as unknown as Info, octets }),
     });
   }
   graph.publish([{ name: 'before', readers: [], writers: [] }]);
@@ -56,8 +56,8 @@ t.test('each reader gets gids of its size, and only the latest message', async (
   await participant.start();
   await other.start();
   await time.pass(3);
-  t.equal(heard.length, 2);
-  for (const { info, octets } of heard) {
+  t.equal(received.length, 2);
+  for (const { info, octets } of received) {
     const gid = (guid: string): string => guid.padEnd(2 * octets, '0');
     t.equal(hex(info.gid), gid(guidOf(participant.prefix, 0x1c1)));
     t.same(

@@ -29,13 +29,13 @@ const DIAGNOSTICS: DiagnosticContext = {
 };
 
 interface Changes {
-  readonly gather?: boolean;
+  readonly observe?: boolean;
   readonly offerShutdown?: boolean;
   readonly enclave?: string;
   readonly shutdownServer?: ShutdownServer;
 }
 
-function setUp(t: Test, { gather = true, offerShutdown = true, enclave, shutdownServer }: Changes = {}) {
+function setUp(t: Test, { observe = true, offerShutdown = true, enclave, shutdownServer }: Changes = {}) {
   const before = { ...process.env };
   t.teardown(() => {
     for (const name of Object.keys(process.env)) if (!(name in before)) delete process.env[name];
@@ -54,7 +54,7 @@ function setUp(t: Test, { gather = true, offerShutdown = true, enclave, shutdown
     place: { domainId: 42, discoveryRange: 'LOCALHOST', staticPeers: ['10.0.0.1'] },
     names: graphNames({ node_name: 'health_monitor', namespace: '/brain' }, []),
     localNode: 'brain/health_monitor',
-    observe: gather ? 'always' : 'never',
+    observe: observe ? 'always' : 'never',
     diagnostics: () => DIAGNOSTICS,
     log: (level, message, fields) => lines.push(`${level} ${message} ${JSON.stringify(fields ?? {})}`),
     monotonicSeconds: () => clock.seconds,
@@ -169,7 +169,7 @@ t.test('a request is passed to the handler and answered', async (t) => {
 });
 
 t.test('without safe shutdown and without observation no executor runs', async (t) => {
-  const { transport, library, publisher } = setUp(t, { gather: false, offerShutdown: false });
+  const { transport, library, publisher } = setUp(t, { observe: false, offerShutdown: false });
   await transport.start();
   t.same(
     library.nodes.map(({ name }) => name),

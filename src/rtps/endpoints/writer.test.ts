@@ -278,13 +278,13 @@ t.test('repeated requests of everything are answered up to a limit', async (t) =
     );
   }
   t.equal(writer.historySize, 10);
-  let [told, due] = [0, 0];
+  let [reported, due] = [0, 0];
   for (let polls = 0; polls < 50 && due < Number.POSITIVE_INFINITY; polls += 1) {
     due = writer.poll(1, (_, actions) => {
-      for (const action of actions) if (action.kind === 'gap') told += action.numbers.length;
+      for (const action of actions) if (action.kind === 'gap') reported += action.numbers.length;
     });
   }
-  t.ok(told > 0 && told <= 512, `${told} numbers`);
+  t.ok(reported > 0 && reported <= 512, `${reported} numbers`);
 });
 
 t.test('ACKNACKs of removed and unknown readers', async (t) => {

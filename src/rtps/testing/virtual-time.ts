@@ -10,7 +10,7 @@ interface Timer {
 }
 
 /**
- * Time that passes when told to: takes the place of setTimeout until the end of the test. What is due happens in order, and promises
+ * Time that passes on command: takes the place of setTimeout until the end of the test. What is due happens in order, and promises
  * get their turn in between.
  */
 export class VirtualTime {

@@ -93,18 +93,18 @@ t.test('gaps contain every number once', async () => {
     .map((list) => list.sort((a, b) => a - b));
   fc.assert(
     fc.property(numbers, (list) => {
-      const told: number[] = [];
+      const reported: number[] = [];
       let messages = 0;
       for (let rest: readonly number[] = list; rest.length > 0; messages += 1) {
         const next = write.gap(READER, WRITER, rest);
         assert.ok(next.rest.length < rest.length);
         const [read] = dissect(message(PEER, next.message), OWN);
         assert(read?.kind === 'gap');
-        for (let number = read.start; number < read.set.base; number += 1) told.push(number);
-        told.push(...read.set.numbers);
+        for (let number = read.start; number < read.set.base; number += 1) reported.push(number);
+        reported.push(...read.set.numbers);
         rest = next.rest;
       }
-      assert.deepEqual(told, list);
+      assert.deepEqual(reported, list);
       assert.ok(messages <= 9);
     }),
     { numRuns: runs(100, 5000), seed: SEED },

@@ -143,11 +143,11 @@ export function stopUnit(unit: string, environment: NodeJS.ProcessEnv, log: Log)
 function throughHelper(socketPath: string, unit: string, direct: () => RunningItem): RunningItem {
   const asked = askHelper(socketPath, `stop ${unit}`);
   let hasEnded = false;
-  let isGivenUp = false;
+  let isCancelled = false;
   let own: RunningItem | null = null;
   const ended = (async (): Promise<string | null> => {
     const answer = await asked.answer;
-    if (answer === 'absent' && !isGivenUp) own = direct();
+    if (answer === 'absent' && !isCancelled) own = direct();
     const problem = own ? withHint(await own.ended, socketPath) : typeof answer === 'object' && answer !== null ? answer.problem : null;
     hasEnded = true;
     return problem;
@@ -155,7 +155,7 @@ function throughHelper(socketPath: string, unit: string, direct: () => RunningIt
   const end = async (graceSeconds: number): Promise<EndedHow> => {
     if (own) return own.end(graceSeconds);
     if (hasEnded) return 'ended';
-    isGivenUp = true;
+    isCancelled = true;
     asked.close();
     return 'terminated';
   };

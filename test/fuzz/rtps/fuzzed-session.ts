@@ -34,7 +34,7 @@ export class FuzzedSession {
   readonly session: Session;
   readonly lines: string[] = [];
   /** Datagrams that friends sent to it. */
-  readonly heard: Buffer[] = [];
+  readonly received: Buffer[] = [];
   readonly #said: Buffer[] = [];
   sentDatagrams = 0;
   sentOctets = 0;
@@ -54,7 +54,7 @@ export class FuzzedSession {
         this.sentOctets += datagram.length;
         if (this.#said.length < MOST_KEPT) this.#said.push(kept(datagram));
         if (!isMulticast) this.#answer(datagram, to);
-      } else if (this.heard.length < MOST_KEPT) this.heard.push(kept(datagram));
+      } else if (this.received.length < MOST_KEPT) this.received.push(kept(datagram));
     };
     this.session = new Session(
       {

@@ -115,7 +115,7 @@ t.test('nothing of a machine is left, also when the test is killed', { skip }, a
         .split('\n')
         .filter((mount) => mount.includes(name)),
     ];
-    for (let patience = 100; left().length > 0 && patience > 0; patience -= 1) await new Promise((later) => setTimeout(later, 100));
+    for (let timeout = 100; left().length > 0 && timeout > 0; timeout -= 1) await new Promise((later) => setTimeout(later, 100));
     t.same(left(), [], `${how}: no process, folder, control group, disk or mount of it is there any more`);
   }
 });

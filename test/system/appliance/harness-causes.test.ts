@@ -48,7 +48,7 @@ t.test('why each run ended', { skip }, async (t) => {
       run = (await observer.read())?.run ?? null;
       return run !== null;
     }, 120);
-    // REST answers before systemd is told; the watchdog waits for that.
+    // REST answers before systemd is notified; the watchdog waits for that.
     await machine.until(async () => (await machine.show(UNIT, 'ActiveState')) === 'active', 120);
     return run as unknown as SeenRun;
   };

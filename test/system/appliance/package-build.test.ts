@@ -30,7 +30,7 @@ t.test('--help', async (t) => {
   for (const option of ['--arch', '--version', '--out']) t.match(stdout, option);
 });
 
-t.test('wrong arguments are told with what is right', async (t) => {
+t.test('wrong arguments are reported with what is right', async (t) => {
   const wrong: readonly (readonly [args: string[], said: RegExp])[] = [
     [['--arch', 'riscv64'], /--arch is riscv64, allowed is amd64 or arm64/],
     [['--version', 'latest'], /--version is latest; allowed are a digit/],
@@ -43,7 +43,7 @@ t.test('wrong arguments are told with what is right', async (t) => {
   }
 });
 
-t.test('a missing tool is told with the package that has it', async (t) => {
+t.test('a missing tool is reported with the package that has it', async (t) => {
   const bin = mkdtempSync(join(tmpdir(), 'edge-health-tools-'));
   t.teardown(() => rmSync(bin, { recursive: true, force: true }));
   for (const name of ['dpkg', 'dpkg-query', 'dpkg-buildpackage', 'dh', 'python3', 'tar', 'xz']) {

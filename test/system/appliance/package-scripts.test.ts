@@ -30,7 +30,7 @@ t.test('the package on a machine of its own habits', { skip: containersUnavailab
   const starts = async (unit: string): Promise<number> =>
     (await machine.journal(unit, '--output=cat')).split('\n').filter((line) => line.startsWith('Started ')).length;
 
-  await t.test('in an image that is being made nothing is started, and a mistake in the configuration is told', async (t) => {
+  await t.test('in an image that is being made nothing is started, and a mistake in the configuration is reported', async (t) => {
     // Without this folder nobody takes the machine for one that systemd runs.
     const inImage = (command: string): Promise<Finished> =>
       machine.run(['unshare', '--mount', 'sh', '-euc', `mount -t tmpfs none /run/systemd && ${command}`], { timeoutSeconds: 120 });

@@ -151,7 +151,7 @@ for (const suite of SUITES) {
     t.match(
       await machine.read('/var/log/terminal'),
       /edge-health: EMERGENCY, requested by watchdog, request 0/,
-      'who is logged in is told',
+      'who is logged in is reported',
     );
     t.match(await machine.journal('edge-health'), /step hooks timed out: 15-hangs was killed/);
     await checkStore(t, machine);
@@ -167,8 +167,8 @@ for (const suite of SUITES) {
     await machine.waitForBoot(starts);
     t.match(await status(machine), { ...down, reason: 'POWER_LOW', action: 'reboot' });
     t.match(await machine.journal('edge-health'), /step stop_units timed out: arm\.service was terminated/);
-    const [asked, told] = [/safe shutdown accepted reason=POWER_LOW/, /completed: reboot is under way/];
-    const took = (await whenSaid(machine, 'edge-health', told)) - (await whenSaid(machine, 'edge-health', asked));
+    const [asked, reported] = [/safe shutdown accepted reason=POWER_LOW/, /completed: reboot is under way/];
+    const took = (await whenSaid(machine, 'edge-health', reported)) - (await whenSaid(machine, 'edge-health', asked));
     t.comment(`the reboot was requested after ${took} ms`);
   });
 }

@@ -45,7 +45,7 @@ async function reload(t: Test, machine: Container): Promise<void> {
 
   await machine.write(file, config.replace(/^ {4}critical: 90$/m, '    critical: 10'));
   const { code } = await machine.run(['systemctl', 'reload', 'edge-health']);
-  t.not(code, 0, 'a file with errors is told by the status of systemctl');
+  t.not(code, 0, 'a file with errors is reported by the status of systemctl');
   await machine.until(async () => (await machine.journal('edge-health')).includes('not reloaded'), 120);
   t.equal(await machine.show('edge-health', 'MainPID'), pid, 'the same process goes on');
   t.equal(await machine.show('edge-health', 'ActiveState'), 'active');

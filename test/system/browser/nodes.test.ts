@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { CHROMIUM, launchBrowser, openPage, showsText } from '../../../testkit/browser.ts';
 import { temporaryFolder } from '../../../testkit/folder.ts';
-import { alertOf, GatheringService, RealClocks, statusOf } from '../../../testkit/service/remote-nodes.ts';
+import { alertOf, InProcessService, RealClocks, statusOf } from '../../../testkit/service/remote-nodes.ts';
 import { ROOT } from '../../../testkit/service/service.ts';
 import { until } from '../../../testkit/wait.ts';
 
@@ -14,7 +14,7 @@ const HOUR_MS = 3_600_000;
 t.test('all nodes at a glance, and one of them whole', { skip }, async (t) => {
   const folder = temporaryFolder(t);
   mkdirSync(join(folder, 'run'));
-  const service = new GatheringService(folder, new RealClocks(), { dashboardFolder: join(ROOT, 'dist/dashboard') });
+  const service = new InProcessService(folder, new RealClocks(), { dashboardFolder: join(ROOT, 'dist/dashboard') });
   await service.start();
   t.teardown(() => service.stop());
   let isLegThere = true;

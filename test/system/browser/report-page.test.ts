@@ -143,7 +143,7 @@ t.test('without JavaScript the verdict, the criteria and the tables are there', 
   t.equal(await page.locator('#chart').isVisible(), false);
 });
 
-t.test('the verdict is told to a screen reader, and by more than colour', { skip }, async (t) => {
+t.test('the verdict is reported to a screen reader, and by more than colour', { skip }, async (t) => {
   const { page } = await open(t, tenMinutes());
   const verdict = page.getByRole('region', { name: 'Verdict' });
   t.match(await verdict.innerText(), /^INCOMPLETE\s+Not the 168-hour verdict\s+This run lasted 10 min\. It is not the 168-hour verdict\./);

@@ -5,7 +5,7 @@ import type { Page } from 'playwright-core';
 import t, { type Test } from 'tap';
 import { CHROMIUM, launchBrowser, openPage } from '../../../testkit/browser.ts';
 import { temporaryFolder } from '../../../testkit/folder.ts';
-import { alertOf, GatheringService, RealClocks, statusOf } from '../../../testkit/service/remote-nodes.ts';
+import { alertOf, InProcessService, RealClocks, statusOf } from '../../../testkit/service/remote-nodes.ts';
 import { ROOT } from '../../../testkit/service/service.ts';
 import { until } from '../../../testkit/wait.ts';
 
@@ -19,10 +19,10 @@ const SIZES = [
 ];
 
 /** A service that receives `count` robots at 1 Hz; robot-3 has a WARNING. */
-async function fleet(t: Test, count: number): Promise<{ service: GatheringService; stop: (node: string) => void }> {
+async function fleet(t: Test, count: number): Promise<{ service: InProcessService; stop: (node: string) => void }> {
   const folder = temporaryFolder(t);
   mkdirSync(join(folder, 'run'));
-  const service = new GatheringService(folder, new RealClocks(), { dashboardFolder: join(ROOT, 'dist/dashboard') });
+  const service = new InProcessService(folder, new RealClocks(), { dashboardFolder: join(ROOT, 'dist/dashboard') });
   await service.start();
   t.teardown(() => service.stop());
   const stopped = new Set<string>();

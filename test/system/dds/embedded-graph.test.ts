@@ -54,7 +54,7 @@ const READERS = [
 /** rmw_cyclonedds tells which endpoints are of one service by it. */
 const SERVICE_ID = /^serviceid=[0-9a-f]{1,2}(\.[0-9a-f]{1,2}){15};/;
 /** Under load a discovery may take its time; nothing here is judged by it. */
-const PATIENCE_SECONDS = 120;
+const TIMEOUT_SECONDS = 120;
 
 function lonelyHost(t: Test): Host {
   const network = new Network();
@@ -72,10 +72,10 @@ for (const vendor of VENDORS) {
   t.test(`${vendor} discovers the participant, each endpoint with its QoS and type hash, and their end`, { skip }, async (t) => {
     const host = lonelyHost(t);
     const observer = await Peer.start(host, vendor, 'discovery');
-    await observer.waitFor('reader', () => true, PATIENCE_SECONDS);
+    await observer.waitFor('reader', () => true, TIMEOUT_SECONDS);
     // Fast DDS tells a goodbye from a lease that ended; with Cyclone DDS it is one if the lease is longer than the test may take.
     const node = await GraphNode.start(host, vendor === 'fastdds' ? {} : { leaseSeconds: 1000 });
-    await observer.waitForCount('endpoint', WRITERS.length + READERS.length, () => true, PATIENCE_SECONDS);
+    await observer.waitForCount('endpoint', WRITERS.length + READERS.length, () => true, TIMEOUT_SECONDS);
     const participant = await observer.waitFor('participant');
     t.equal(participant.user_data, 'enclave=/;');
     if (vendor === 'fastdds') t.match(participant, { vendor: '0000', lease_seconds: 20, name: '/health_monitor' });
@@ -105,7 +105,7 @@ for (const vendor of VENDORS) {
 
     const subscriber = await Peer.start(host, vendor, 'subscribe', ['--topic', '/health_status']);
     node.publishHealth(HEALTH);
-    await subscriber.waitFor('sample', () => true, PATIENCE_SECONDS);
+    await subscriber.waitFor('sample', () => true, TIMEOUT_SECONDS);
     t.equal(await node.stop(), 0);
     const gone = await observer.waitFor('participant_gone', ({ guid }) => guid === participant.guid);
     await subscriber.waitFor('unmatched');
@@ -121,12 +121,12 @@ for (const vendor of VENDORS) {
       const early = await Peer.start(host, vendor, 'graph', ['--ros', ros]);
       // For its topic the node makes a further reader.
       await Peer.start(host, 'cyclone', 'publish', ['--topic', '/arm/health_status', '--hz', '10']);
-      const { participant } = await observer.waitFor('endpoint', ({ topic }) => topic === 'rt/diagnostics', PATIENCE_SECONDS);
+      const { participant } = await observer.waitFor('endpoint', ({ topic }) => topic === 'rt/diagnostics', TIMEOUT_SECONDS);
       const isOurs = (endpoint: PeerEvent<'endpoint'>): boolean => endpoint.participant === participant;
       const added = await observer.waitFor(
         'endpoint',
         (endpoint) => isOurs(endpoint) && endpoint.topic === 'rt/arm/health_status',
-        PATIENCE_SECONDS,
+        TIMEOUT_SECONDS,
       );
       const gidOf = (guid: string): string => guid + (ros === 'humble' ? '0'.repeat(16) : '');
       const gids = (kind: 'reader' | 'writer', ...topics: string[]): string[] => {
@@ -156,7 +156,7 @@ for (const vendor of VENDORS) {
       const late = await Peer.start(host, vendor, 'graph', ['--ros', ros]);
       for (const reader of [early, late]) {
         const tellsAll = (event: PeerEvent<'entities'>): boolean => event.nodes.some(({ readers }) => readers.includes(gidOf(added.guid)));
-        const { gid, nodes } = await reader.waitFor('entities', tellsAll, PATIENCE_SECONDS);
+        const { gid, nodes } = await reader.waitFor('entities', tellsAll, TIMEOUT_SECONDS);
         t.equal(gid, gidOf(participant));
         // Readers that are announced to a publisher only are no endpoints to the observer.
         const known = new Set(observer.all('endpoint').map(({ guid }) => gidOf(guid)));
@@ -179,7 +179,7 @@ for (const vendor of VENDORS) {
     const node = await GraphNode.start(host);
     const options = ['--topic', '/health_status', '--topic', '/alerts'];
     const peers = await Promise.all([1, 2, 3].map(() => Peer.start(host, vendor, 'subscribe', options)));
-    await node.detailsUntil((details) => details.peers === 3 && details.subscribers === 3, PATIENCE_SECONDS);
+    await node.detailsUntil((details) => details.peers === 3 && details.subscribers === 3, TIMEOUT_SECONDS);
     for (const [index, peer] of peers.entries()) {
       await peer.kill();
       await node.detailsUntil((details) => details.peers === 2 - index && details.subscribers === 2 - index);

@@ -55,7 +55,7 @@ const ATTACKS: Readonly<Record<string, Attack>> = {
   },
 };
 
-const PATIENCE_SECONDS = 120;
+const TIMEOUT_SECONDS = 120;
 const MOST_LOG_LINES = 20;
 
 t.test('hostile datagrams', { skip: peersUnavailable() }, async (t) => {
@@ -88,8 +88,8 @@ t.test('hostile datagrams', { skip: peersUnavailable() }, async (t) => {
   );
   // Of the peers' writers everything is kept, of the node's the last ten: at this rate it is ten seconds.
   node.stream({ hz: 1, count: 0 });
-  await Promise.all(subscribers.map((peer) => peer.waitFor('sample', () => true, PATIENCE_SECONDS)));
-  for (const vendor of VENDORS) await node.waitFor('health', ({ status }) => status.node_name === vendor, PATIENCE_SECONDS);
+  await Promise.all(subscribers.map((peer) => peer.waitFor('sample', () => true, TIMEOUT_SECONDS)));
+  for (const vendor of VENDORS) await node.waitFor('health', ({ status }) => status.node_name === vendor, TIMEOUT_SECONDS);
 
   /** Answers a call and exchanges samples with peers of both kinds. */
   const serves = async (): Promise<void> => {
@@ -99,10 +99,10 @@ t.test('hostile datagrams', { skip: peersUnavailable() }, async (t) => {
     const received = (name: string): number => node.all('health').filter(({ status }) => status.node_name === name).length;
     const before = new Map(VENDORS.map((vendor) => [vendor, received(vendor)]));
     await Promise.all([
-      ...clients.map((client) => client.waitFor('reply', ({ own }) => own, PATIENCE_SECONDS)),
-      ...subscribers.map((peer) => reached(peer, since + 1, PATIENCE_SECONDS)),
+      ...clients.map((client) => client.waitFor('reply', ({ own }) => own, TIMEOUT_SECONDS)),
+      ...subscribers.map((peer) => reached(peer, since + 1, TIMEOUT_SECONDS)),
       ...VENDORS.map((vendor) =>
-        node.waitForCount('health', (before.get(vendor) ?? 0) + 1, ({ status }) => status.node_name === vendor, PATIENCE_SECONDS),
+        node.waitForCount('health', (before.get(vendor) ?? 0) + 1, ({ status }) => status.node_name === vendor, TIMEOUT_SECONDS),
       ),
     ]);
     for (const client of clients) await client.kill();
@@ -114,17 +114,17 @@ t.test('hostile datagrams', { skip: peersUnavailable() }, async (t) => {
       const lines = node.all('log').length;
       const program = join(ROOT, 'testkit/dds/attacker-program.ts');
       const child = attacker.spawn(process.execPath, [program, attack, address], { stdio: ['ignore', 'pipe', 'inherit'] });
-      let told = '';
+      let output = '';
       child.stdout?.setEncoding('utf8').on('data', (text: string) => {
-        told += text;
+        output += text;
       });
       const closed = once(child, 'close');
-      await until('the attack has begun', () => told.startsWith('begins') || child.exitCode !== null);
+      await until('the attack has begun', () => output.startsWith('begins') || child.exitCode !== null);
       await serves();
       t.pass(`served ${child.exitCode === null ? 'while' : 'after'} it lasted`);
       const [code] = await closed;
       t.equal(code, 0);
-      const { sent, octets, seconds } = JSON.parse(told.split('\n')[1] ?? '') as { sent: number; octets: number; seconds: number };
+      const { sent, octets, seconds } = JSON.parse(output.split('\n')[1] ?? '') as { sent: number; octets: number; seconds: number };
       await serves();
       t.pass('and afterwards');
       // What was sent before is handled by now.
@@ -153,19 +153,19 @@ t.test('hostile datagrams', { skip: peersUnavailable() }, async (t) => {
   t.equal(node.all('failed').length, 0);
   const end = await node.lastPublished();
   for (const [index, peer] of subscribers.entries()) {
-    await reached(peer, end, PATIENCE_SECONDS);
+    await reached(peer, end, TIMEOUT_SECONDS);
     const numbers = arrivalsAt(peer).map(numberOf);
     t.same(missing(numbers, numbers[0] ?? 0, end), [], `${VENDORS[index]}: nothing that the node published was lost meanwhile`);
   }
   for (const [index, publisher] of publishers.entries()) {
     const written = publisher.all('written').at(-1)?.number ?? 0;
     const isLast = (name: string, number: number | null): boolean => name === VENDORS[index] && (number ?? 0) >= written;
-    await node.waitFor('health', ({ status }) => isLast(status.node_name, status.cpu_percent), PATIENCE_SECONDS);
-    const heard = node.all('health').filter(({ status }) => status.node_name === VENDORS[index]);
-    const numbers = heard.map(({ status }) => status.cpu_percent ?? 0);
+    await node.waitFor('health', ({ status }) => isLast(status.node_name, status.cpu_percent), TIMEOUT_SECONDS);
+    const received = node.all('health').filter(({ status }) => status.node_name === VENDORS[index]);
+    const numbers = received.map(({ status }) => status.cpu_percent ?? 0);
     const last = numbers.at(-1) ?? 0;
     t.same(missing(numbers, numbers[0] ?? 0, last), [], `${VENDORS[index]}: and nothing that it published`);
   }
   // Those that were never there are forgotten; the honest ones are not.
-  await node.detailsUntil(({ peers }) => peers === subscribers.length + publishers.length, PATIENCE_SECONDS);
+  await node.detailsUntil(({ peers }) => peers === subscribers.length + publishers.length, TIMEOUT_SECONDS);
 });

@@ -9,7 +9,7 @@ import { type Host, type Interface, Network } from '../../../testkit/network/net
 t.jobs = 3;
 t.setTimeout(600_000);
 const skip = peersUnavailable();
-const PATIENCE_SECONDS = 120;
+const TIMEOUT_SECONDS = 120;
 /** Of nodes and peers where a test waits for leases to end; otherwise each has its own (10 s, 20 s). */
 const LEASE_SECONDS = 6;
 const SHORT_LEASE = ['--lease', String(LEASE_SECONDS)];
@@ -52,19 +52,19 @@ async function monitor(host: Host, name: string, options: NodeOptions = {}): Pro
 /** Resolves when a peer has a status that is published from now on. */
 async function reachesPeer({ name, last }: Publisher, peer: Peer): Promise<void> {
   const since = await last();
-  await peer.waitFor('sample', (sample) => sample.data['node_name'] === name && numberOf(sample) > since, PATIENCE_SECONDS);
+  await peer.waitFor('sample', (sample) => sample.data['node_name'] === name && numberOf(sample) > since, TIMEOUT_SECONDS);
 }
 
 /** The same for a node. */
 async function reachesNode({ name, last }: Publisher, { node }: Monitor): Promise<void> {
   const since = await last();
-  await node.waitFor('health', ({ status }) => status.node_name === name && (status.cpu_percent ?? 0) > since, PATIENCE_SECONDS);
+  await node.waitFor('health', ({ status }) => status.node_name === name && (status.cpu_percent ?? 0) > since, TIMEOUT_SECONDS);
 }
 
 /** Resolves when a node has published for so long: time in which something else may happen, or must not. */
 async function publishesFor(seconds: number, { node }: Monitor): Promise<void> {
   const since = await node.lastPublished();
-  await node.waitFor('published', ({ number }) => number >= since + seconds * HZ, PATIENCE_SECONDS);
+  await node.waitFor('published', ({ number }) => number >= since + seconds * HZ, TIMEOUT_SECONDS);
 }
 
 t.test('four hosts: all see each other, also one that was killed and came back', { skip }, async (t) => {
@@ -81,18 +81,18 @@ t.test('four hosts: all see each other, also one that was killed and came back',
       await Promise.all(nodes.filter((other) => other !== node).map((other) => reachesNode(node, other)));
     }
     // The other three nodes, and the four peers.
-    for (const { node } of nodes) await node.detailsUntil((details) => details.peers === 7 && details.subscribers === 7, PATIENCE_SECONDS);
+    for (const { node } of nodes) await node.detailsUntil((details) => details.peers === 7 && details.subscribers === 7, TIMEOUT_SECONDS);
   };
   await all();
 
   await nodes[3]?.node.kill();
-  for (const { node } of nodes.slice(0, 3)) await node.detailsUntil(({ peers: left }) => left === 6, PATIENCE_SECONDS);
+  for (const { node } of nodes.slice(0, 3)) await node.detailsUntil(({ peers: left }) => left === 6, TIMEOUT_SECONDS);
   nodes[3] = await start(3);
   await all();
   t.pass('it came back');
 
   interfaces[2]?.down();
-  for (const i of [0, 1, 3]) await nodes[i]?.node.detailsUntil(({ peers: left }) => left === 5, PATIENCE_SECONDS);
+  for (const i of [0, 1, 3]) await nodes[i]?.node.detailsUntil(({ peers: left }) => left === 5, TIMEOUT_SECONDS);
   interfaces[2]?.up();
   await all();
   t.pass('so did a host that was cut off');
@@ -107,11 +107,11 @@ t.test('peers notice by the lease that a node is gone that did not say goodbye',
   const { node } = await monitor(brain, 'brain', { leaseSeconds: LEASE_SECONDS });
   const observers = await Promise.all(VENDORS.map((vendor) => Peer.start(others, vendor, 'discovery')));
   const isOurs = ({ topic }: { readonly topic: string }): boolean => topic === 'rt/diagnostics';
-  const [found] = await Promise.all(observers.map((observer) => observer.waitFor('endpoint', isOurs, PATIENCE_SECONDS)));
+  const [found] = await Promise.all(observers.map((observer) => observer.waitFor('endpoint', isOurs, TIMEOUT_SECONDS)));
   for (const observer of observers) t.same(observer.all('participant_gone'), []);
   await node.kill();
   for (const [index, observer] of observers.entries()) {
-    const gone = await observer.waitFor('participant_gone', ({ guid }) => guid === found?.participant, PATIENCE_SECONDS);
+    const gone = await observer.waitFor('participant_gone', ({ guid }) => guid === found?.participant, TIMEOUT_SECONDS);
     if (VENDORS[index] === 'fastdds') t.equal(gone.how, 'lease');
   }
 });
@@ -126,17 +126,17 @@ t.test('hosts that are gone do not hold up what goes to the others', { skip }, a
   const stay = await Promise.all(VENDORS.map((vendor) => subscribe(arm, vendor)));
   const go = await Promise.all(legs.flatMap((leg) => VENDORS.map((vendor) => subscribe(leg, vendor, ...SHORT_LEASE))));
   const node = await GraphNode.start(brain);
-  await node.detailsUntil(({ subscribers }) => subscribers === stay.length + go.length, PATIENCE_SECONDS);
+  await node.detailsUntil(({ subscribers }) => subscribers === stay.length + go.length, TIMEOUT_SECONDS);
   // The kernel keeps what it cannot deliver, for seconds and until a socket is full. Here it notices soon that it cannot.
   const neighbours = '/proc/sys/net/ipv4/neigh/eth0';
   brain.exec('sh', '-c', `echo 1000 > ${neighbours}/base_reachable_time_ms; echo 1 > ${neighbours}/delay_first_probe_time`);
   node.stream({ hz: 50, count: 0 });
-  await node.waitFor('published', ({ number }) => number === 50, PATIENCE_SECONDS);
+  await node.waitFor('published', ({ number }) => number === 50, TIMEOUT_SECONDS);
   for (const one of cut) one.down();
-  await node.detailsUntil(({ peers }) => peers === stay.length, PATIENCE_SECONDS);
+  await node.detailsUntil(({ peers }) => peers === stay.length, TIMEOUT_SECONDS);
   const count = await node.endStreams();
   for (const [index, peer] of stay.entries()) {
-    await reached(peer, count, PATIENCE_SECONDS);
+    await reached(peer, count, TIMEOUT_SECONDS);
     const arrivals = arrivalsAt(peer);
     t.same(arrivals.map(numberOf), range(1, count), `${VENDORS[index]}: all ${count}, in order, until the others were given up`);
     t.comment(`${VENDORS[index]}: ${spread(arrivals.map(({ latency_ms }) => latency_ms))}`);
@@ -171,7 +171,7 @@ t.test('static peers on a network that passes no multicast', { skip }, async (t)
   // It stays so, beyond every lease.
   await publishesFor(LEASE_SECONDS + 2, node);
   await all();
-  await node.node.detailsUntil(({ peers: found }) => found === 1 + peers.length + publishers.length, PATIENCE_SECONDS);
+  await node.node.detailsUntil(({ peers: found }) => found === 1 + peers.length + publishers.length, TIMEOUT_SECONDS);
   t.equal((await lost.node.details()).peers, 1, 'a host that nobody names sees its own participants alone');
   t.same(new Set(alone.all('sample').map(({ data }) => data['node_name'])), new Set(['stranger']));
   t.match(
@@ -206,7 +206,7 @@ t.test('LOCALHOST: all participants on this host, none on another', { skip }, as
   const observers = await Promise.all(VENDORS.map((vendor) => Peer.start(others, vendor, 'discovery')));
   const strangers = await Promise.all(VENDORS.map((vendor) => publish(others, vendor, `stranger-${vendor}`)));
   const far = await monitor(others, 'far', { leaseSeconds: LEASE_SECONDS });
-  for (const observer of observers) await observer.waitForCount('participant', 4, () => true, PATIENCE_SECONDS);
+  for (const observer of observers) await observer.waitForCount('participant', 4, () => true, TIMEOUT_SECONDS);
   await Promise.all(strangers.map((publisher) => reachesNode(publisher, far)));
   await publishesFor(4, far);
   for (const one of [node, second]) {

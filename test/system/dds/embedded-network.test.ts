@@ -13,7 +13,7 @@ import { Traffic } from './support/traffic.ts';
 t.jobs = 3;
 t.setTimeout(600_000);
 const skip = peersUnavailable();
-const PATIENCE_SECONDS = 120;
+const TIMEOUT_SECONDS = 120;
 const DEPTH = 10;
 
 function site(t: Test): { segment: Segment; brain: Host; others: Host } {
@@ -29,8 +29,8 @@ t.test('the address of the node’s host changes', { skip }, async (t) => {
   const traffic = await Traffic.start(brain, others, VENDORS);
   own.setAddress('10.77.1.99');
   await traffic.judge(t);
-  const told = traffic.node.all('log').filter(({ message }) => /joined the ROS 2 graph again/.test(message));
-  t.equal(told.length, 1, 'it joined anew, once');
+  const reported = traffic.node.all('log').filter(({ message }) => /joined the ROS 2 graph again/.test(message));
+  t.equal(reported.length, 1, 'it joined again, once');
   t.equal((await traffic.node.details()).problem, null);
 });
 
@@ -41,12 +41,12 @@ t.test('the address of the peers’ host changes', { skip }, async (t) => {
   // Cyclone DDS itself goes on sending from the address that is gone, and has to be started anew.
   const traffic = await Traffic.start(brain, others, ['fastdds'], []);
   const cyclone = await Peer.start(others, 'cyclone', 'subscribe', ['--topic', '/health_status']);
-  await cyclone.waitFor('sample', () => true, PATIENCE_SECONDS);
+  await cyclone.waitFor('sample', () => true, TIMEOUT_SECONDS);
   theirs.setAddress('10.77.1.99');
   await cyclone.kill('SIGKILL');
   const again = await Peer.start(others, 'cyclone', 'subscribe', ['--topic', '/health_status']);
   await traffic.judge(t);
-  await reached(again, 100, PATIENCE_SECONDS);
+  await reached(again, 100, TIMEOUT_SECONDS);
   const numbers = arrivalsAt(again).map(numberOf);
   t.same(numbers, range(numbers[0] ?? 0, 100), 'one that begins at the new address misses nothing');
 });
@@ -84,24 +84,24 @@ t.test('two interfaces at once, with peers on both; one vanishes, and another on
     VENDORS.map((vendor) => Peer.start(host, vendor, 'subscribe', ['--topic', '/health_status']));
   const [clerks, robots] = await Promise.all([Promise.all(subscribe(clerk)), Promise.all(subscribe(robot))]);
   const node = await GraphNode.start(brain);
-  await node.detailsUntil(({ subscribers }) => subscribers === 4, PATIENCE_SECONDS);
+  await node.detailsUntil(({ subscribers }) => subscribers === 4, TIMEOUT_SECONDS);
   node.stream({ hz: 10, count: 0 });
-  for (const peer of [...clerks, ...robots]) await reached(peer, 15, PATIENCE_SECONDS);
+  for (const peer of [...clerks, ...robots]) await reached(peer, 15, TIMEOUT_SECONDS);
 
   second.remove();
   const removed = await node.lastPublished();
-  await node.waitFor('log', ({ message }) => /graph again/.test(message), PATIENCE_SECONDS);
+  await node.waitFor('log', ({ message }) => /graph again/.test(message), TIMEOUT_SECONDS);
   // Longer than the history reaches back: these are lost at that interface.
   const away = await node.lastPublished();
-  await node.waitFor('published', ({ number }) => number >= Math.max(away, removed) + 20, PATIENCE_SECONDS);
+  await node.waitFor('published', ({ number }) => number >= Math.max(away, removed) + 20, TIMEOUT_SECONDS);
   factory.attach(brain);
   const came = await node.lastPublished();
-  for (const peer of robots) await reached(peer, came + 20, PATIENCE_SECONDS);
+  for (const peer of robots) await reached(peer, came + 20, TIMEOUT_SECONDS);
   const last = await node.endStreams();
   for (const [index, vendor] of VENDORS.entries()) {
     const [clerkPeer, robotPeer] = [clerks[index] as Peer, robots[index] as Peer];
-    await reached(clerkPeer, last, PATIENCE_SECONDS);
-    await reached(robotPeer, last, PATIENCE_SECONDS);
+    await reached(clerkPeer, last, TIMEOUT_SECONDS);
+    await reached(robotPeer, last, TIMEOUT_SECONDS);
     const here = arrivalsAt(clerkPeer).map(numberOf);
     t.same(missing(here, here[0] ?? 0, last), [], `${vendor}, at the interface that stayed: nothing is lost`);
     const there = arrivalsAt(robotPeer).map(numberOf);

@@ -13,7 +13,7 @@ t.jobs = 2;
 t.setTimeout(900_000);
 const skip = peersUnavailable();
 
-const PATIENCE_SECONDS = 120;
+const TIMEOUT_SECONDS = 120;
 const DEPTH = 10;
 const TEN_KILOBYTES = '√x'.repeat(2560);
 
@@ -47,18 +47,18 @@ t.test('20 Hz with further subscribers that come and go, half of them killed', {
   const { brain, others } = twoHosts(t);
   const permanent = await Promise.all(VENDORS.map((vendor) => subscribe(others, vendor)));
   const node = await GraphNode.start(brain);
-  await node.detailsUntil(({ subscribers }) => subscribers === permanent.length, PATIENCE_SECONDS);
+  await node.detailsUntil(({ subscribers }) => subscribers === permanent.length, TIMEOUT_SECONDS);
   node.stream({ hz: 20, count: 0 });
-  await node.waitFor('published', ({ number }) => number > DEPTH, PATIENCE_SECONDS);
+  await node.waitFor('published', ({ number }) => number > DEPTH, TIMEOUT_SECONDS);
 
   for (const signal of ['SIGKILL', 'SIGTERM'] as const) {
     for (const vendor of VENDORS) {
       const before = await node.lastPublished();
       const peer = await subscribe(others, vendor);
-      await peer.waitFor('sample', () => true, PATIENCE_SECONDS);
+      await peer.waitFor('sample', () => true, TIMEOUT_SECONDS);
       const joined = await node.lastPublished();
       // From here on it is sent what is new.
-      await reached(peer, joined + 2 * DEPTH, PATIENCE_SECONDS);
+      await reached(peer, joined + 2 * DEPTH, TIMEOUT_SECONDS);
       await peer.kill(signal);
       const numbers = arrivalsAt(peer).map(numberOf);
       const [first = 0, last = 0] = [numbers[0], numbers.at(-1)];
@@ -70,7 +70,7 @@ t.test('20 Hz with further subscribers that come and go, half of them killed', {
 
   const count = await node.endStreams();
   for (const [index, peer] of permanent.entries()) {
-    await reached(peer, count, PATIENCE_SECONDS);
+    await reached(peer, count, TIMEOUT_SECONDS);
     const arrivals = arrivalsAt(peer);
     t.same(arrivals.map(numberOf), range(1, count), `${VENDORS[index]}: everything, in order, each once`);
     t.same(peer.all('lost'), []);
@@ -89,8 +89,8 @@ t.test('10 % loss, with doubled and reordered frames, both ways', { skip }, asyn
   const subscribers = await Promise.all(VENDORS.map((vendor) => subscribe(others, vendor, '/health_status', '/big/health_status')));
   const [node, big] = await Promise.all([GraphNode.start(brain), GraphNode.start(brain, { namespace: '/big', observe: false })]);
   // The node itself reads the other's topic as well.
-  await node.detailsUntil(({ subscribers }) => subscribers === VENDORS.length, PATIENCE_SECONDS);
-  await big.detailsUntil(({ subscribers }) => subscribers === VENDORS.length + 1, PATIENCE_SECONDS);
+  await node.detailsUntil(({ subscribers }) => subscribers === VENDORS.length, TIMEOUT_SECONDS);
+  await big.detailsUntil(({ subscribers }) => subscribers === VENDORS.length + 1, TIMEOUT_SECONDS);
 
   // Everything that is published shall arrive: what keep last drops must have had time to be repaired. Our own writers keep ten; those
   // of the peers are given room for all, since Fast DDS asks and tells only every three seconds.
@@ -120,19 +120,19 @@ t.test('10 % loss, with doubled and reordered frames, both ways', { skip }, asyn
     ] as const) {
       const ours = (sample: PeerEvent<'sample'>): boolean =>
         sample.topic === topic && !VENDORS.includes(sample.data['node_name'] as Vendor);
-      const arrived = await (subscribers[index] as Peer).waitForCount('sample', total, ours, PATIENCE_SECONDS);
+      const arrived = await (subscribers[index] as Peer).waitForCount('sample', total, ours, TIMEOUT_SECONDS);
       t.same(arrived.map(numberOf), range(1, total), `to ${vendor}: everything, in order, each once`);
       t.comment(`to ${vendor} on ${topic}: ${spread(arrived.map(({ latency_ms }) => latency_ms))}`);
     }
-    const heard = await node.waitForCount('health', count, ({ status }) => status.node_name === vendor, 120);
+    const received = await node.waitForCount('health', count, ({ status }) => status.node_name === vendor, 120);
     t.same(
-      heard.map(({ status }) => status.cpu_percent),
+      received.map(({ status }) => status.cpu_percent),
       range(1, count),
       `from ${vendor}: everything, in order, each once`,
     );
   }
   const long = (VENDORS.length + 1) * bigCount;
-  await node.detailsUntil(({ refused }) => refused >= long, PATIENCE_SECONDS);
+  await node.detailsUntil(({ refused }) => refused >= long, TIMEOUT_SECONDS);
   t.equal((await node.details()).refused, long, 'the long ones of the peers and of the other node, each once');
   for (const { lost, duplicated, reordered } of Object.values(await link.set({ lossPercent: 0 })).filter(
     (way) => typeof way === 'object',
@@ -148,8 +148,8 @@ for (const who of ['the node', 'the peers'] as const) {
     const peers = [...traffic.subscribers, ...traffic.publishers];
     const frozen = who === 'the node' ? [traffic.node] : peers;
     for (const one of frozen) one.signal('SIGSTOP');
-    if (who === 'the peers') await traffic.node.detailsUntil((details) => details.peers === 0, PATIENCE_SECONDS);
-    else await Promise.all(traffic.subscribers.map((peer) => peer.waitFor('unmatched', ({ current }) => current === 0, PATIENCE_SECONDS)));
+    if (who === 'the peers') await traffic.node.detailsUntil((details) => details.peers === 0, TIMEOUT_SECONDS);
+    else await Promise.all(traffic.subscribers.map((peer) => peer.waitFor('unmatched', ({ current }) => current === 0, TIMEOUT_SECONDS)));
     for (const one of frozen) one.signal('SIGCONT');
     await traffic.judge(t);
   });

@@ -11,7 +11,7 @@ import { type Host, Network } from '../../../testkit/network/network.ts';
 
 t.setTimeout(600_000);
 const skip = peersUnavailable();
-const PATIENCE_SECONDS = 120;
+const TIMEOUT_SECONDS = 120;
 const FRESH_CLIENTS = 20;
 const DISTRIBUTIONS = ['humble', 'iron'] as const;
 
@@ -105,13 +105,13 @@ t.test('a client that dies before its answer takes nothing from the others', { s
   const { node, clients } = await site(t, { holdsAnswers: true });
   for (const vendor of VENDORS) {
     const dying = await call(clients, vendor, `dying ${vendor}`);
-    await node.waitFor('call', (event) => event.call.requested_by === `dying ${vendor}`, PATIENCE_SECONDS);
+    await node.waitFor('call', (event) => event.call.requested_by === `dying ${vendor}`, TIMEOUT_SECONDS);
     await dying.kill('SIGKILL');
     node.answerCalls();
     t.same(dying.all('reply'), []);
     const living = await Promise.all(VENDORS.map((other) => call(clients, other, `living ${vendor} ${other}`, '--listen-ms', '1000')));
     for (const other of VENDORS) {
-      await node.waitFor('call', (event) => event.call.requested_by === `living ${vendor} ${other}`, PATIENCE_SECONDS);
+      await node.waitFor('call', (event) => event.call.requested_by === `living ${vendor} ${other}`, TIMEOUT_SECONDS);
     }
     node.answerCalls();
     for (const [index, peer] of living.entries()) {

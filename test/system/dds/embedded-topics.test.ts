@@ -15,7 +15,7 @@ t.setTimeout(600_000);
 const LASTING_TOPICS = ['/health_status', '/alerts', '/shutdown_status'] as const;
 const TIMESTAMP = HEALTH.timestamp;
 /** Under load a discovery may take its time; nothing here is judged by it. */
-const PATIENCE_SECONDS = 120;
+const TIMEOUT_SECONDS = 120;
 
 function lonelyHost(t: Test): Host {
   const network = new Network();
@@ -28,7 +28,7 @@ const listenTo = (host: Host, vendor: Vendor, topics: readonly string[], ...opti
 
 /** The samples of a topic, as they arrived; waits for as many. */
 async function samplesOf(peer: Peer, topic: string, count: number): Promise<Readonly<Record<string, unknown>>[]> {
-  const samples = await peer.waitForCount('sample', count, (sample) => sample.topic === topic, PATIENCE_SECONDS);
+  const samples = await peer.waitForCount('sample', count, (sample) => sample.topic === topic, TIMEOUT_SECONDS);
   return samples.map(({ data }) => data);
 }
 
@@ -61,7 +61,7 @@ for (const vendor of VENDORS) {
     // /diagnostics is volatile, and goes out once a second at most: until one arrives the node cannot know that the peer listens.
     const viewer = await listenTo(host, vendor, ['/diagnostics'], '--durability', 'volatile');
     const published: HealthStatus[] = [];
-    const deadline = Date.now() + PATIENCE_SECONDS * 1000;
+    const deadline = Date.now() + TIMEOUT_SECONDS * 1000;
     while (viewer.all('sample').length === 0 && Date.now() < deadline) {
       const text = TEXTS[published.length % TEXTS.length] ?? '';
       published.push({ ...HEALTH, cpu_percent: published.length, node_name: `health_monitor${text}` });
@@ -94,14 +94,14 @@ for (const vendor of VENDORS) {
         Peer.start(host, vendor, 'publish', ['--topic', '/health_status', ...statusOptions]),
         Peer.start(host, vendor, 'publish', ['--topic', '/robot7/alerts', ...alertOptions]),
       ]);
-      const heard = await node.waitForCount('health', count, (event) => event.status.node_name === name, PATIENCE_SECONDS);
+      const received = await node.waitForCount('health', count, (event) => event.status.node_name === name, TIMEOUT_SECONDS);
       // The first ones of a best-effort writer may come before it is known; a reliable one has promised all.
-      const from = reliability === 'reliable' ? 1 : heard[0]?.status.cpu_percent;
+      const from = reliability === 'reliable' ? 1 : received[0]?.status.cpu_percent;
       t.strictSame(
-        heard.map((event) => event.status),
+        received.map((event) => event.status),
         numbers(from).map((number) => ({ ...status, memory_percent: null, disk_percent: null, node_name: name, cpu_percent: number })),
       );
-      const raised = await node.waitForCount('alert', count, (event) => event.alert.alert_id === alertId, PATIENCE_SECONDS);
+      const raised = await node.waitForCount('alert', count, (event) => event.alert.alert_id === alertId, TIMEOUT_SECONDS);
       t.strictSame(
         raised.map((event) => event.alert),
         numbers(reliability === 'reliable' ? 1 : raised[0]?.alert.threshold).map((number) => ({
@@ -122,8 +122,8 @@ for (const vendor of VENDORS) {
     await publish('reliable', 'volatile');
     await Promise.all([publish('best-effort', 'volatile'), publish('best-effort', 'transient-local')]);
     await publish('reliable', 'transient-local');
-    const told = [...node.all('health').map(({ status }) => status), ...node.all('alert').map(({ alert }) => alert)];
-    t.equal(new Set(told.map((message) => JSON.stringify(message))).size, told.length, 'each of them once');
+    const reported = [...node.all('health').map(({ status }) => status), ...node.all('alert').map(({ alert }) => alert)];
+    t.equal(new Set(reported.map((message) => JSON.stringify(message))).size, reported.length, 'each of them once');
     t.equal((await node.details()).refused, 0);
   });
 }
@@ -202,14 +202,18 @@ t.test(
   },
 );
 
-t.test("another monitor of the same name is told, and its statuses are not taken for others'", { skip: peersUnavailable() }, async (t) => {
-  const host = lonelyHost(t);
-  const node = await GraphNode.start(host, { localNode: 'brain' });
-  t.equal((await node.details()).problem, null);
-  const fields = ['node_name=brain', 'status=OK', `timestamp=${TIMESTAMP}`].flatMap((field) => ['--set', field]);
-  await Peer.start(host, 'cyclone', 'publish', ['--topic', '/health_status', '--hz', '10', ...fields]);
-  const { problem } = await node.detailsUntil((details) => details.problem !== null);
-  t.match(problem, /another monitor .* brain.*node_name/);
-  t.equal(node.all('log').filter(({ level, message }) => level === 'warning' && /same name/.test(message)).length, 1);
-  t.same(node.all('health'), []);
-});
+t.test(
+  "another monitor of the same name is reported, and its statuses are not taken for others'",
+  { skip: peersUnavailable() },
+  async (t) => {
+    const host = lonelyHost(t);
+    const node = await GraphNode.start(host, { localNode: 'brain' });
+    t.equal((await node.details()).problem, null);
+    const fields = ['node_name=brain', 'status=OK', `timestamp=${TIMESTAMP}`].flatMap((field) => ['--set', field]);
+    await Peer.start(host, 'cyclone', 'publish', ['--topic', '/health_status', '--hz', '10', ...fields]);
+    const { problem } = await node.detailsUntil((details) => details.problem !== null);
+    t.match(problem, /another monitor .* brain.*node_name/);
+    t.equal(node.all('log').filter(({ level, message }) => level === 'warning' && /same name/.test(message)).length, 1);
+    t.same(node.all('health'), []);
+  },
+);

@@ -65,8 +65,8 @@ t.test('two appliances and a robot of another make see each other; one that stop
   t.match(silence, { severity: 'ERROR', metric: 'health_status', resolved: false });
   t.ok((silence?.value ?? 0) >= (silence?.threshold ?? Number.NaN), `${silence?.value} s, ${silence?.threshold} s are allowed`);
   t.match(silence?.alert_id, /^robot2\/health_status\/\w+$/);
-  const told = await listener.waitFor('sample', ({ data }) => data['alert_id'] === silence?.alert_id);
-  t.equal(told.data['severity'], 'ERROR', 'the topic tells it too');
+  const reported = await listener.waitFor('sample', ({ data }) => data['alert_id'] === silence?.alert_id);
+  t.equal(reported.data['severity'], 'ERROR', 'the topic tells it too');
   t.equal(named('robot2', await first.get<StatusDocument>('/status'))?.stale, true);
 
   second = await HostService.start(two, secondFolder, { config: { node_name: 'robot2' } });
@@ -114,7 +114,7 @@ t.test('a robot of another make that is stopped has left, without an alert', { s
   await service.end();
 });
 
-t.test('another monitor of the same name is told, and not mixed up with this one', { skip }, async (t) => {
+t.test('another monitor of the same name is reported, and not mixed up with this one', { skip }, async (t) => {
   const host = newNetwork(t).host();
   const service = await HostService.start(host, temporaryFolder(t));
   const twin = [
@@ -167,9 +167,9 @@ t.test('a late subscriber knows what is open, also after a restart of the servic
   service = await HostService.start(host, folder, { config });
   for (const vendor of VENDORS) {
     const late = await Peer.start(host, vendor, 'subscribe', ['--topic', '/alerts']);
-    const told = await late.waitFor('sample', ({ data }) => data['metric'] === 'memory_percent');
-    t.equal(told.data['alert_id'], data[0]?.alert_id);
-    t.equal(told.data['timestamp'], data[0]?.timestamp, `${vendor}: as it was raised`);
+    const reported = await late.waitFor('sample', ({ data }) => data['metric'] === 'memory_percent');
+    t.equal(reported.data['alert_id'], data[0]?.alert_id);
+    t.equal(reported.data['timestamp'], data[0]?.timestamp, `${vendor}: as it was raised`);
   }
   await service.end();
 });

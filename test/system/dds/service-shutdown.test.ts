@@ -43,7 +43,7 @@ function waitingHook(t: Test): { folder: string; finish: () => void } {
 }
 
 for (const vendor of VENDORS) {
-  t.test(`${vendor}: accepted once, told on the way, refused in plain words otherwise`, { skip }, async (t) => {
+  t.test(`${vendor}: accepted once, reported on the way, refused in plain words otherwise`, { skip }, async (t) => {
     const host = newNetwork(t).host();
     const hook = waitingHook(t);
     const config = { safe_shutdown: { hooks_path: hook.folder, action: 'dry-run' } };
@@ -71,8 +71,8 @@ for (const vendor of VENDORS) {
     const last = await listener.waitFor('sample', ({ data }) => data['state'] === 'completed');
     t.match(last.data, { reason: 'MAINTENANCE', requested_by: 'Wärter 日本', action: 'dry-run', step: 'power' });
     const steps = new Set(listener.all('sample').map(({ data }) => data['step']));
-    t.same([...steps], ['announce', 'hooks', 'stop_units', 'store', 'power'], 'each step was told, in order');
-    t.match(service.log, /for MAINTENANCE by Wärter 日本/, 'the hook was told who asked, and the log has what it said');
+    t.same([...steps], ['announce', 'hooks', 'stop_units', 'store', 'power'], 'each step was reported, in order');
+    t.match(service.log, /for MAINTENANCE by Wärter 日本/, 'the hook was reported who asked, and the log has what it said');
     const { shutdown } = await service.get<StatusDocument>('/status');
     t.match(shutdown, { state: 'completed', accepted: 1, refused: 2 });
     t.equal(shutdown.requests.length, 3, 'each request is on record');

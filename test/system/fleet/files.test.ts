@@ -174,7 +174,7 @@ t.test('install.sh puts everything where Debian looks for it, once, and leaves a
 
   writeFileSync(join(etc, 'alertmanager.yml'), 'route: {}\n');
   const wrong = run('sh', [script, '--root', root]);
-  t.not(wrong.status, 0, 'what is wrong with the rest is told');
+  t.not(wrong.status, 0, 'what is wrong with the rest is reported');
   t.match(wrong.output, /alertmanager\.yml/);
   t.equal(run('sh', [script, '--nonsense']).status, 64);
 });

@@ -123,11 +123,11 @@ t.test('the shipped files against real engines and real appliances', async (t) =
 
   const critical =
     (instance: string, status: Notification['status']) =>
-    (told: Notification): boolean =>
-      told.receiver === 'on-call' &&
-      told.status === status &&
-      told.labels['alertname'] === 'EdgeHealthCritical' &&
-      told.labels['instance'] === instance;
+    (reported: Notification): boolean =>
+      reported.receiver === 'on-call' &&
+      reported.status === status &&
+      reported.labels['alertname'] === 'EdgeHealthCritical' &&
+      reported.labels['instance'] === instance;
 
   await t.test('a disk that is filled is an alert, which reaches whoever is on call, and is over when there is room', async (t) => {
     disk.fill();
@@ -160,7 +160,7 @@ t.test('the shipped files against real engines and real appliances', async (t) =
     const others = webhook.notifications.filter(
       ({ labels, status }) => labels['instance'] === down.labels['instance'] && status === 'firing',
     );
-    t.same([...new Set(others.map(({ labels }) => labels['alertname']))], ['EdgeHealthDown'], 'and nothing else is told of it');
+    t.same([...new Set(others.map(({ labels }) => labels['alertname']))], ['EdgeHealthDown'], 'and nothing else is reported of it');
   });
 });
 

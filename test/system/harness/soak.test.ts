@@ -86,7 +86,7 @@ t.test('90 s at 200 Hz', async (t) => {
   );
 
   await t.test('what was stored was received, each status once', async (t) => {
-    const scans = entries.filter((entry) => entry.type === 'holding').filter((entry) => entry.of === 'stored');
+    const scans = entries.filter((entry) => entry.type === 'coverage').filter((entry) => entry.of === 'stored');
     const topic = stampsOf(entries, 'topic');
     const events = stampsOf(entries, 'events');
     const scan = scans.find(({ count }) => count > 0);

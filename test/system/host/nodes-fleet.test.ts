@@ -15,7 +15,7 @@ const SECONDS = 3;
 
 const pause = (seconds: number): Promise<void> => new Promise((later) => setTimeout(later, seconds * 1000));
 
-t.test('a fleet in namespaces: every robot is heard, every status is stored, those that vanish are alerts', async (t) => {
+t.test('a fleet in namespaces: every robot is received, every status is stored, those that vanish are alerts', async (t) => {
   const network = new Network();
   const folder = temporaryFolder(t);
   const cleanup = new Cleanup();
@@ -39,7 +39,7 @@ t.test('a fleet in namespaces: every robot is heard, every status is stored, tho
   );
   await Promise.all(hosts.map((host) => host.ask({ do: 'join' }, 'joined')));
   for (const host of hosts) host.send({ do: 'publish' });
-  // More topics than everybody is told of: further ones work just as well.
+  // More topics than everybody is reported of: further ones work just as well.
   const robotsOf = ({ nodes }: StatusDocument): StatusDocument['nodes'] => nodes.filter(({ local }) => !local);
   await service.untilGet<StatusDocument>('/status', (status) => robotsOf(status).filter(({ timestamp }) => timestamp).length === ROBOTS);
 
@@ -50,7 +50,7 @@ t.test('a fleet in namespaces: every robot is heard, every status is stored, tho
   const sent = (await Promise.all(hosts.map((host) => host.ask({ do: 'sent', fromMs, toMs }, 'sent')))).flatMap(({ robots }) => robots);
   t.equal(sent.length, ROBOTS);
   const range = `from=${new Date(fromMs).toISOString()}&to=${new Date(toMs - 1).toISOString()}`;
-  // One of those that everybody was told of, one of those that were told alone, and one between.
+  // One of those that everybody was reported of, one of those that were reported alone, and one between.
   for (const { name, count } of [sent[0], sent[ROBOTS / 2], sent[ROBOTS - 1]] as typeof sent) {
     t.ok(count > 0, `${count} of ${name}`);
     const path = `/health/aggregate?node=${encodeURIComponent(name)}&${range}`;

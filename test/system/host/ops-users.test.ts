@@ -58,7 +58,7 @@ t.test('root becomes the owner of the data folder', async (t) => {
   }
 });
 
-t.test('a user who may not read the data folder is told to use sudo', async (t) => {
+t.test('a user who may not read the data folder is reported to use sudo', async (t) => {
   const { config, data } = installation(t);
   chmodSync(data, 0o700);
   t.match(ops(config, ['list'], { uid: NOBODY }), {

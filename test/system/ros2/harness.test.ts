@@ -13,7 +13,7 @@ import { buildInterfaces, ros2, ros2Unavailable } from './support/ros2.ts';
 /** The harness's own subscription by either transport, against the service on either transport, with the ROS 2 that is sourced. */
 
 const skip = ros2Unavailable();
-const PATIENCE_SECONDS = 60;
+const TIMEOUT_SECONDS = 60;
 const TRANSPORTS = ['embedded', 'rclnodejs'] as const;
 const MIDDLEWARE = process.env['RMW_IMPLEMENTATION'] ?? 'rmw_cyclonedds_cpp';
 
@@ -45,8 +45,8 @@ t.test('the harness and ROS 2', { skip, timeout: 900_000 }, async (t) => {
       );
       for (const [i, watch] of watches.entries()) {
         t.match(watch.all('ready')[0], { transport: TRANSPORTS[i], reason: /domain 0, discovery range SUBNET/ });
-        await watch.waitForCount('status', 30, () => true, PATIENCE_SECONDS);
-        await watch.waitFor('alert', ({ alert }) => alert.metric === 'memory_percent', PATIENCE_SECONDS);
+        await watch.waitForCount('status', 30, () => true, TIMEOUT_SECONDS);
+        await watch.waitFor('alert', ({ alert }) => alert.metric === 'memory_percent', TIMEOUT_SECONDS);
       }
       const nodes = await ros2(host, ros, MIDDLEWARE, ['node', 'list', '--no-daemon', '--spin-time', '3']);
       t.equal(nodes.split('\n').filter((name) => name === '/edge_health_harness').length, 2, nodes);
@@ -60,16 +60,16 @@ t.test('the harness and ROS 2', { skip, timeout: 900_000 }, async (t) => {
       service = await HostService.start(host, temporaryFolder(t), { config, environment });
       await service.untilGet<StatusDocument>('/status', (now) => now.ros.transport === transport);
       for (const watch of watches) {
-        await watch.waitForCount('status', 30, ({ status }) => status.timestamp > killed, PATIENCE_SECONDS);
+        await watch.waitForCount('status', 30, ({ status }) => status.timestamp > killed, TIMEOUT_SECONDS);
       }
       const { data } = await service.get<{ data: readonly HealthStatus[] }>('/health/history?hours=1&order=asc&limit=10000');
       for (const [i, watch] of watches.entries()) {
         const stamps = watch.statuses.map(({ timestamp }) => timestamp);
-        const heard = new Set(stamps);
-        // Of each run of the service from the first one on that was heard; what came last may be on its way.
+        const received = new Set(stamps);
+        // Of each run of the service from the first one on that was received; what came last may be on its way.
         const runs = [data.filter(({ timestamp }) => timestamp < killed), data.filter(({ timestamp }) => timestamp > killed).slice(0, -20)];
         const firsts = [stamps[0], stamps.find((stamp) => stamp > killed)];
-        const missing = runs.flatMap((run, n) => run.filter(({ timestamp }) => timestamp >= (firsts[n] ?? '') && !heard.has(timestamp)));
+        const missing = runs.flatMap((run, n) => run.filter(({ timestamp }) => timestamp >= (firsts[n] ?? '') && !received.has(timestamp)));
         t.same(missing, [], `${TRANSPORTS[i]}: ${stamps.length} statuses, also over a restart`);
         t.same([...new Set(watch.statuses.map(({ node_name }) => node_name))], ['health_monitor'], 'of nobody else');
         t.equal(await watch.stop(), 0, 'it ended as asked');

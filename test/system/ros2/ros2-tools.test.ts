@@ -21,13 +21,13 @@ from edge_health_interfaces.msg import HealthStatus
 rclpy.init()
 node = rclpy.create_node('listener')
 count = 0
-def heard(status):
+def received(status):
     global count
     count += 1
     assert status.status in ('OK', 'WARNING', 'ERROR', 'CRITICAL', 'UNKNOWN'), status
     assert status.timestamp.endswith('Z') and 0 <= status.memory_percent <= 100
     print(status.node_name, flush=True)
-node.create_subscription(HealthStatus, '/health_status', heard, QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL))
+node.create_subscription(HealthStatus, '/health_status', received, QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL))
 while count < 3:
     rclpy.spin_once(node, timeout_sec=1.0)
 `;
@@ -56,7 +56,7 @@ async function engineer(t: Test, host: Host, ros: Ros, middleware: string, servi
   // With one of these options alone echo is best effort, and Cyclone DDS sends such a subscriber nothing of before.
   const lateJoiner = ['--qos-durability', 'transient_local', '--qos-reliability', 'reliable'];
   const alert = await run('topic', 'echo', '--once', ...lateJoiner, '/alerts', 'edge_health_interfaces/msg/Alert');
-  t.match(alert, /alert_id: health_monitor\/(cpu|memory)_percent\/\w+\n/, 'an alert of before is still told');
+  t.match(alert, /alert_id: health_monitor\/(cpu|memory)_percent\/\w+\n/, 'an alert of before is still reported');
   t.match(await run('topic', 'echo', '--once', '/diagnostics', 'diagnostic_msgs/msg/DiagnosticArray'), /name: 'health_monitor: CPU usage'/);
 
   const nodes = (await run('node', 'list', '--no-daemon', '--spin-time', '3')).trim().split('\n');

@@ -29,7 +29,7 @@ interface Sent {
 
 const LINES = ['{"forget":"nobody","requested_by":"me"}', '{"forget":', '[]', 'null', '{"forget":1}', '{"forget":"a","requested_by":""}'];
 
-/** Sends mutated lines to the control socket until it is told to stop; resolves with their number. None names a node that there is. */
+/** Sends mutated lines to the control socket until it is reported to stop; resolves with their number. None names a node that there is. */
 async function fuzzLocalSocket(path: string, isOver: () => boolean): Promise<number> {
   const random = randomFrom(SEED);
   let count = 0;

@@ -7,7 +7,7 @@ import type { StatusDocument } from '../../../src/http/api/schema.ts';
 import { temporaryFolder } from '../../../testkit/folder.ts';
 import { type Host, Network } from '../../../testkit/network/network.ts';
 import { HostService } from '../../../testkit/network/service-on-host.ts';
-import { GatheringService, statusOf, TestClocks } from '../../../testkit/service/remote-nodes.ts';
+import { InProcessService, statusOf, TestClocks } from '../../../testkit/service/remote-nodes.ts';
 import { ROOT } from '../../../testkit/service/service.ts';
 import { until } from '../../../testkit/wait.ts';
 import type { HttpCounts } from './support/http-program.ts';
@@ -16,7 +16,7 @@ import type { HttpCounts } from './support/http-program.ts';
 
 const PROGRAM = join(import.meta.dirname, 'support/http-program.ts');
 const NODES = 480;
-/** A node that is heard for a minute is stored. */
+/** A node that is received for a minute is stored. */
 const HEARD_SECONDS = 80;
 const WEEK = '/health/aggregate?by=minute&hours=166';
 /** Of the unit, in bytes. */
@@ -27,7 +27,7 @@ async function rememberNodes(folder: string): Promise<void> {
   mkdirSync(join(folder, 'run'), { recursive: true });
   const clocks = new TestClocks();
   clocks.wallMs = Date.now() - HEARD_SECONDS * 1000;
-  const past = new GatheringService(folder, clocks);
+  const past = new InProcessService(folder, clocks);
   await past.start();
   past.remoteNodes.setObserving(true, []);
   await past.run(HEARD_SECONDS, (second) => {

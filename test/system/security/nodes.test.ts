@@ -69,7 +69,7 @@ class Outsider {
 
 const isRead = (writer: LocalWriter): Promise<true> => until('it is read', () => writer.state.readerCount > 0);
 
-/** Its files are on a disk, so that what it writes can be told. */
+/** Its files are on a disk, so that what it writes can be reported. */
 async function startOnDisk(t: Test, folder: string, domain: number, ros: object = {}): Promise<RunningService> {
   return startIn(t, folder, {
     config: {
@@ -102,7 +102,7 @@ const remotes = (service: RunningService): Promise<string[]> =>
 t.test('made-up nodes and topics do not keep a robot out, and are gone after a restart', async (t) => {
   const domain = await reserveDomain(t);
   const folder = folderOnDisk(t);
-  // One robot is known from before; a node that is heard for the first time is established after a minute.
+  // One robot is known from before; a node that is received for the first time is established after a minute.
   mkdirSync(join(folder, 'run'));
   const before = new TestStore(folder, { node: 'health_monitor' });
   await before.store.start();

@@ -215,9 +215,9 @@ t.test('attackers on the network', { skip: networkUnavailable() }, async (t) => 
     const listener = attacker.spawn('python3', ['-c', LISTEN, String(ports.metaMulticast(0)), friendAddress], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
-    let heard = '';
-    for await (const text of listener.stdout ?? []) heard += String(text);
-    const forged = ForgedParticipant.named(heard.trim(), { address: attackerAddress, port: VICTIM_PORT });
+    let received = '';
+    for await (const text of listener.stdout ?? []) received += String(text);
+    const forged = ForgedParticipant.named(received.trim(), { address: attackerAddress, port: VICTIM_PORT });
     t.match(forged.prefix, /^[0-9a-f]{24}$/);
     const farewell = [u16(0), u16(16), entity(0), entity(ENTITY.SPDP_WRITER), sn(9), Buffer.from([0, 3, 0, 0, 1, 0, 0, 0])];
     const lies = [

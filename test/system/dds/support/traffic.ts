@@ -4,7 +4,7 @@ import { Peer, type Vendor } from '../../../../testkit/dds/peers.ts';
 import { arrivalsAt, missing, numberOf, range, reached } from '../../../../testkit/dds/streams.ts';
 import type { Host } from '../../../../testkit/network/network.ts';
 
-const PATIENCE_SECONDS = 120;
+const TIMEOUT_SECONDS = 120;
 const DEPTH = 10;
 /** Of every stream: at 10 Hz long enough that a disturbance begins and ends within it. */
 const COUNT = 100;
@@ -40,7 +40,7 @@ export class Traffic {
     const subscribers = await Promise.all(
       vendors.map((vendor) => Peer.start(others, vendor, 'subscribe', ['--topic', '/health_status', ...lease], addresses)),
     );
-    await node.detailsUntil(({ subscribers: found }) => found === vendors.length, PATIENCE_SECONDS);
+    await node.detailsUntil(({ subscribers: found }) => found === vendors.length, TIMEOUT_SECONDS);
     const publishers = await Promise.all(
       vendors.map((vendor) => {
         const options = ['--topic', `/${vendor}/health_status`, '--set', `node_name=${vendor}`, ...rate, ...fields, ...lease];
@@ -51,7 +51,7 @@ export class Traffic {
     for (const vendor of vendors) await traffic.#fromPeer(vendor, 1);
     node.stream({ hz: 10, count: COUNT });
     for (const [index, vendor] of vendors.entries()) {
-      await reached(subscribers[index] as Peer, BEFORE, PATIENCE_SECONDS);
+      await reached(subscribers[index] as Peer, BEFORE, TIMEOUT_SECONDS);
       await traffic.#fromPeer(vendor, BEFORE);
     }
     for (const vendor of vendors) {
@@ -65,13 +65,13 @@ export class Traffic {
   /** Resolves when the node has published `count` more statuses: that long the disturbance lasts. */
   async publishes(count: number): Promise<void> {
     const since = await this.node.lastPublished();
-    await this.node.waitFor('published', ({ number }) => number >= Math.min(COUNT, since + count), PATIENCE_SECONDS);
+    await this.node.waitFor('published', ({ number }) => number >= Math.min(COUNT, since + count), TIMEOUT_SECONDS);
   }
 
   /** Waits for the end of all streams, and judges what arrived of them. */
   async judge(t: Test): Promise<void> {
     for (const [index, vendor] of this.#vendors.entries()) {
-      await reached(this.subscribers[index] as Peer, COUNT, PATIENCE_SECONDS);
+      await reached(this.subscribers[index] as Peer, COUNT, TIMEOUT_SECONDS);
       await this.#fromPeer(vendor, COUNT);
     }
     for (const vendor of this.#vendors) {
@@ -102,6 +102,6 @@ export class Traffic {
 
   async #fromPeer(vendor: Vendor, number: number): Promise<void> {
     const isReached = (name: string, cpu: number | null): boolean => name === vendor && (cpu ?? 0) >= number;
-    await this.node.waitFor('health', ({ status }) => isReached(status.node_name, status.cpu_percent), PATIENCE_SECONDS);
+    await this.node.waitFor('health', ({ status }) => isReached(status.node_name, status.cpu_percent), TIMEOUT_SECONDS);
   }
 }
