@@ -1,6 +1,7 @@
 import { accessSync, constants } from 'node:fs';
 import type { OpsDocument } from '../src/client/documents.ts';
 import type { Config } from '../src/config/schema.ts';
+import { formatDuration } from '../src/core/time/duration.ts';
 import { isoUtc } from '../src/core/time/time.ts';
 import { JOB_NAMES, type JobName } from './jobs.ts';
 import type { Job } from './lib/job.ts';
@@ -86,10 +87,7 @@ function headLines({ notifications, scheduler }: OpsDocument, time: TimeFormat):
     : [running, `WARNING   no alerts reach notifications since ${time(since)}: ${problem}`];
 }
 
-function duration(seconds: number): string {
-  if (seconds < 10) return `${seconds.toFixed(1)} s`;
-  return seconds < 120 ? `${Math.round(seconds)} s` : `${Math.round(seconds / 60)} min`;
-}
+const took = (seconds: number): string => (seconds < 10 ? `${seconds.toFixed(1)} s` : formatDuration(seconds));
 
 const HEADINGS = ['job', 'schedule', 'last run', 'took', 'outcome', 'by', 'next run', 'runs', 'failed', 'missed', 'skipped'];
 
@@ -98,7 +96,7 @@ function table(jobs: readonly JobRecord[], time: TimeFormat): string[] {
     name,
     schedule,
     time(last?.started ?? null),
-    last ? duration(last.duration_seconds) : '-',
+    last ? took(last.duration_seconds) : '-',
     last?.status ?? '-',
     last?.trigger ?? '-',
     running_since === null ? time(next) : `runs since ${time(running_since)}`,

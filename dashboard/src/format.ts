@@ -1,3 +1,4 @@
+import { formatDuration } from '../../src/core/time/duration.ts';
 import { words } from './words/words.ts';
 
 const two = (n: number): string => String(n).padStart(2, '0');
@@ -36,22 +37,10 @@ function day(date: Date, now: Date): string {
   return new Intl.DateTimeFormat(words.tag, { day: 'numeric', month: 'short', ...year }).format(date);
 }
 
-/** The two largest units: `3 min 20 s`, `2 h 5 min`, `4 d 3 h`. */
+/** Rounded to seconds, the two largest units: `3 min 20 s`, `2 h 5 min`, `4 d 3 h`. */
 export function duration(seconds: number): string {
-  const s = Math.max(0, Math.round(seconds));
-  const parts = [
-    [Math.floor(s / 86_400), words.units.day],
-    [Math.floor(s / 3600) % 24, words.units.hour],
-    [Math.floor(s / 60) % 60, words.units.minute],
-    [s % 60, words.units.second],
-  ] as const;
-  const first = parts.findIndex(([count]) => count > 0);
-  if (first < 0) return `0 ${words.units.second}`;
-  return parts
-    .slice(first, first + 2)
-    .filter(([count]) => count > 0)
-    .map(([count, unit]) => `${count} ${unit}`)
-    .join(' ');
+  const { day, hour, minute, second } = words.units;
+  return formatDuration(Math.max(0, Math.round(seconds)), 'd', { d: day, h: hour, min: minute, s: second });
 }
 
 /** By language and digits: creating a formatter takes longer than using it. */
