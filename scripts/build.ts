@@ -14,7 +14,7 @@ await build({
     main: 'src/main.ts',
     'store-worker': 'src/store/thread/worker.ts',
     inventory: 'src/system/inventory-program.ts',
-    'stop-helper': 'src/app/shutdown/stop-helper-program.ts',
+    'stop-helper': 'src/shutdown/stop-helper-program.ts',
     ops: 'ops/main.ts',
     harness: 'harness/main.ts',
     'ros-probe': 'src/ros/rclnodejs/probe-program.ts',

@@ -2,11 +2,11 @@ import * as fs from 'node:fs';
 import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 import { safeParse } from 'valibot';
+import { nullAfterTimeout } from '../core/platform/timeout.ts';
 import { isoUtc } from '../core/time/time.ts';
 import type { ReportsDocument } from '../http/api/reports-schema.ts';
 import type { ReportFormat } from '../http/view.ts';
 import { readRegularFile } from './regular-file.ts';
-import { nullAfterTimeout } from './timeout.ts';
 
 /** A report.json of a week has 50 to 300 kB; a larger one would delay samples while it is parsed. */
 const MAX_JSON_BYTES = 1024 * 1024;

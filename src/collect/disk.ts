@@ -60,7 +60,7 @@ const SLOW_SECONDS = DEADLINE_SECONDS / 2;
  * Maximum number of the eight threads of Node's pool (bin/edge-health) that hanging mounts may block, such as a network share whose server
  * is down. The shortest paths are read first, so that / does not wait for the others.
  */
-const MAX_ASKED = 4;
+const MAX_READING = 4;
 
 interface DiskPath {
   readonly path: string;
@@ -69,7 +69,7 @@ interface DiskPath {
   readSeconds: number;
   problem: string | null;
   /** Start of the read in progress; null: none. */
-  askedSeconds: number | null;
+  readingSince: number | null;
   /** Whether the path was checked for a hiding mount. Such a mount exists from the start of the service, so one check suffices. */
   isKnown: boolean;
   /** Whether it is read in place; known after the first reading. */
@@ -99,7 +99,7 @@ export class DiskSource implements Source {
         percent: 0,
         readSeconds: -Infinity,
         problem: 'not read yet',
-        askedSeconds: null,
+        readingSince: null,
         isKnown: false,
         isInMemory: false,
       }))
@@ -113,8 +113,8 @@ export class DiskSource implements Source {
   /** The current state of each path. */
   readings(): DiskReading[] {
     const now = this.#nowSeconds();
-    return this.#paths.map(({ path, percent, problem, askedSeconds, readSeconds }) => {
-      const waiting = askedSeconds === null ? 0 : now - askedSeconds;
+    return this.#paths.map(({ path, percent, problem, readingSince, readSeconds }) => {
+      const waiting = readingSince === null ? 0 : now - readingSince;
       if (waiting > SLOW_SECONDS) return { path, percent: null, problem: `no response for ${waiting.toFixed(1)} s` };
       if (problem !== null) return { path, percent: null, problem };
       return { path, percent: now - readSeconds > DEADLINE_SECONDS ? null : percent, problem: null };
@@ -122,8 +122,8 @@ export class DiskSource implements Source {
   }
 
   read(callback: ReadCallback): void {
-    const waiting = this.#paths.filter(({ askedSeconds }) => askedSeconds === null);
-    let asked = this.#paths.length - waiting.length;
+    const waiting = this.#paths.filter(({ readingSince }) => readingSince === null);
+    let reading = this.#paths.length - waiting.length;
     let open = waiting.length;
     const finish = (): void => {
       if (this.#timer) clearTimeout(this.#timer);
@@ -136,12 +136,12 @@ export class DiskSource implements Source {
       else callback(new Error(readings.map(({ path, problem }) => `${path}: ${problem}`).join('; ')), 0);
     };
     const askNext = (): void => {
-      while (asked < MAX_ASKED) {
+      while (reading < MAX_READING) {
         const path = waiting.shift();
         if (!path) return;
-        asked += 1;
+        reading += 1;
         this.#ask(path, () => {
-          asked -= 1;
+          reading -= 1;
           open -= 1;
           if (open === 0) finish();
           else if (open > 0) askNext();
@@ -162,10 +162,10 @@ export class DiskSource implements Source {
   }
 
   #ask(disk: DiskPath, done: () => void): void {
-    disk.askedSeconds = this.#nowSeconds();
+    disk.readingSince = this.#nowSeconds();
     const answer = (problem: string | null, percent = 0): void => {
       const now = this.#nowSeconds();
-      disk.askedSeconds = null;
+      disk.readingSince = null;
       disk.problem = problem;
       if (problem === null) {
         disk.percent = toHundredths(percent);

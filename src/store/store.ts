@@ -123,7 +123,7 @@ export class Store implements HistoryReader, ShutdownBook {
       return { isNew: true, mark: null };
     }
     const mark = this.#recorder.write(JSON.stringify(alert));
-    const isNew = (await this.#thread.askDurably('alert', { alert, mark })) ?? true;
+    const isNew = (await this.#thread.requestDurably('alert', { alert, mark })) ?? true;
     return { isNew, mark: this.#wasOpened ? mark : null };
   }
 
@@ -140,7 +140,7 @@ export class Store implements HistoryReader, ShutdownBook {
       return;
     }
     this.#recorder.write(JSON.stringify(record));
-    await this.#thread.askDurably('shutdown', record);
+    await this.#thread.requestDurably('shutdown', record);
   }
 
   recordClockEvent(event: ClockEvent): void {
@@ -155,21 +155,21 @@ export class Store implements HistoryReader, ShutdownBook {
 
   history(query: HistoryQuery): Promise<HistoryPage> {
     this.#thread.sendBatches();
-    return this.#thread.ask('history', query);
+    return this.#thread.request('history', query);
   }
 
   aggregate(query: AggregateQuery): Promise<Aggregate[]> {
     this.#thread.sendBatches();
-    return this.#thread.ask('aggregate', query);
+    return this.#thread.request('aggregate', query);
   }
 
   alerts(query: AlertQuery): Promise<AlertPage> {
-    return this.#thread.ask('alerts', query);
+    return this.#thread.request('alerts', query);
   }
 
   recorded(query: RecordedQuery): Promise<RecordedPage> {
     this.#thread.sendBatches();
-    return this.#thread.ask('recorded', query);
+    return this.#thread.request('recorded', query);
   }
 
   segment(): number | null {
@@ -177,11 +177,11 @@ export class Store implements HistoryReader, ShutdownBook {
   }
 
   clockEvents(limit: number): Promise<ClockEvent[]> {
-    return this.#thread.ask('clockEvents', { limit });
+    return this.#thread.request('clockEvents', { limit });
   }
 
   shutdowns(query: ShutdownQuery): Promise<ShutdownRecord[]> {
-    return this.#thread.ask('shutdowns', query);
+    return this.#thread.request('shutdowns', query);
   }
 
   snapshot(signal: AbortSignal): Promise<Snapshot> {

@@ -1,8 +1,8 @@
 import t from 'tap';
-import { AllowList, shutdownSettings } from '../../src/app/shutdown/safe-shutdown-settings.ts';
 import { parseConfig } from '../../src/config/parse.ts';
 import type { ShutdownCaller } from '../../src/core/shutdown/shutdown.ts';
-import type { LocalUser } from '../../src/core/shutdown/shutdown-callers.ts';
+import { AllowList, shutdownSettings } from '../../src/shutdown/settings.ts';
+import type { LocalUser } from '../../src/shutdown/users.ts';
 import { caller, Scene, TestPower } from '../../testkit/service/safe-shutdown.ts';
 
 // Which calls are accepted.
@@ -134,7 +134,7 @@ t.test('of this host root, the user of the service, members of two groups and th
   t.same(ports.slice(-2), [[40_000], [7410, 7411]], 'the port that it came from, and those that its participant receives at');
 
   found = null;
-  const unknown = /^refused: cannot identify the user at UDP port 40000; see docs\/safe-shutdown\.md, "Who may ask"$/;
+  const unknown = /^refused: cannot identify the user at UDP port 40000; see docs\/safe-shutdown\.md, "Who may request it"$/;
   t.match((await scene.call()).message, unknown);
   found = [user(0, 'root')];
   t.match((await scene.call({}, caller({ receivingPorts: null }))).message, unknown, 'its participant receives on another machine');

@@ -2,9 +2,6 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Test } from 'tap';
-import { SafeShutdown } from '../../src/app/shutdown/safe-shutdown.ts';
-import { type FindUsers, machineRunners } from '../../src/app/shutdown/safe-shutdown-callers.ts';
-import type { ShutdownSettings } from '../../src/app/shutdown/safe-shutdown-settings.ts';
 import { systemClocks } from '../../src/core/platform/clocks.ts';
 import type { LogLevel } from '../../src/core/ports.ts';
 import type {
@@ -19,7 +16,10 @@ import type {
   ShutdownRecord,
   ShutdownReply,
 } from '../../src/core/shutdown/shutdown.ts';
-import type { LocalUser } from '../../src/core/shutdown/shutdown-callers.ts';
+import { type FindUsers, machineRunners } from '../../src/shutdown/callers.ts';
+import { SafeShutdown } from '../../src/shutdown/safe-shutdown.ts';
+import type { ShutdownSettings } from '../../src/shutdown/settings.ts';
+import type { LocalUser } from '../../src/shutdown/users.ts';
 import { TestStore } from '../../src/store/testing/store.ts';
 import { temporaryFolder } from '../folder.ts';
 import { until } from '../wait.ts';

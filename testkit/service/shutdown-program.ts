@@ -1,7 +1,8 @@
 /** A program that a test kills during a safe shutdown. Argument: the folder of a scene (safe-shutdown.ts). */
-import { SafeShutdown } from '../../src/app/shutdown/safe-shutdown.ts';
-import { machineRunners } from '../../src/app/shutdown/safe-shutdown-callers.ts';
+
 import { systemClocks } from '../../src/core/platform/clocks.ts';
+import { machineRunners } from '../../src/shutdown/callers.ts';
+import { SafeShutdown } from '../../src/shutdown/safe-shutdown.ts';
 import { Store } from '../../src/store/store.ts';
 import { dryRunOnly, TIMEOUT_SECONDS } from './safe-shutdown.ts';
 

@@ -164,16 +164,16 @@ export class Announcer {
       peer.retryUntilSeconds = Math.max(peer.retryUntilSeconds, nowSeconds + RECHECK_PERIOD_SECONDS + FRESH_SECONDS);
       return false;
     }
-    const isAsked = peer.pendingAcks.size > 0;
+    const isRequested = peer.pendingAcks.size > 0;
     const isSeen = isPathAddressSeen(peer);
     const turn = peers.challengeTurn(peer, nowSeconds);
-    if (turn === 'not yet' && !isAsked) return false;
+    if (turn === 'not yet' && !isRequested) return false;
     for (const announcement of [change, null]) {
       const datagram = packer.challenge(peer, writers, announcement);
       const may =
         turn === 'proven address' && isSeen
           ? limit.spendAtProven(address, datagram.length)
-          : limit.spend(address, datagram.length, isSeen, isAsked, nowSeconds);
+          : limit.spend(address, datagram.length, isSeen, isRequested, nowSeconds);
       if (!may) continue;
       network.send('meta', datagram, address, port, peers.mayBeUnreachable(peer, nowSeconds));
       return true;

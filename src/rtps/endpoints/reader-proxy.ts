@@ -29,7 +29,7 @@ export interface ReaderProxy {
   /** Numbers requested by its last ACKNACK. */
   requested: Set<number>;
   readonly requestedFragments: Map<number, readonly number[]>;
-  heartbeatAsked: boolean;
+  heartbeatRequested: boolean;
   /** Monotonic seconds of the next heartbeat, while something is not acknowledged. */
   heartbeatAt: number;
   heartbeatPeriodSeconds: number;
@@ -63,7 +63,7 @@ export function newProxy(
     acknowledged: reader.reliable ? -1 : last,
     requested: new Set(),
     requestedFragments: new Map(),
-    heartbeatAsked: reader.reliable,
+    heartbeatRequested: reader.reliable,
     heartbeatAt: nowSeconds,
     heartbeatPeriodSeconds: FIRST_HEARTBEAT_SECONDS,
     sentAt: Number.NEGATIVE_INFINITY,

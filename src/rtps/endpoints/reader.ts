@@ -40,7 +40,7 @@ export interface ReaderOptions {
   readonly onBusy?: (reader: StatefulReader) => void;
 }
 
-const MAX_ASK_SECONDS = 3;
+const MAX_REQUEST_PERIOD_SECONDS = 3;
 /**
  * 8.4.10.1, heartbeatSuppressionDuration: shortest time between equal requests, however many heartbeats arrive, so that an answer can
  * arrive first. It doubles with each request that is not answered.
@@ -202,10 +202,10 @@ export class StatefulReader {
 
   /** Returns when to call it again for this writer; null: when a submessage of the writer arrives. */
   #sendDue(proxy: WriterProxy, nowSeconds: number, send: SendToWriter): number | null {
-    const asks = !proxy.hasHeartbeat && nowSeconds >= proxy.askAt;
-    if (asks) {
-      proxy.askAt = nowSeconds + proxy.askPeriodSeconds;
-      proxy.askPeriodSeconds = Math.min(2 * proxy.askPeriodSeconds, MAX_ASK_SECONDS);
+    const isRequestDue = !proxy.hasHeartbeat && nowSeconds >= proxy.requestAt;
+    if (isRequestDue) {
+      proxy.requestAt = nowSeconds + proxy.requestPeriodSeconds;
+      proxy.requestPeriodSeconds = Math.min(2 * proxy.requestPeriodSeconds, MAX_REQUEST_PERIOD_SECONDS);
     }
     const isComplete = proxy.next > proxy.last;
     if (isComplete) proxy.requestAgainAt = Number.POSITIVE_INFINITY;
@@ -214,9 +214,9 @@ export class StatefulReader {
     if (proxy.ackNackDue && nowSeconds >= pauseEnd) {
       proxy.ackNackDue = false;
       send(proxy.writer, this.#acknowledgement(proxy, nowSeconds));
-    } else if (asks) send(proxy.writer, [{ kind: 'ackNack', set: firstAckNack(proxy.writer), isFinal: false }]);
+    } else if (isRequestDue) send(proxy.writer, [{ kind: 'ackNack', set: firstAckNack(proxy.writer), isFinal: false }]);
     if (proxy.ackNackDue) return pauseEnd;
-    if (!proxy.hasHeartbeat) return proxy.askAt;
+    if (!proxy.hasHeartbeat) return proxy.requestAt;
     return proxy.requestAgainAt === Number.POSITIVE_INFINITY ? null : proxy.requestAgainAt;
   }
 

@@ -28,8 +28,8 @@ export interface WriterProxy {
   hasHeartbeat: boolean;
   ackNackDue: boolean;
   /** When to request the first heartbeat again. */
-  askAt: number;
-  askPeriodSeconds: number;
+  requestAt: number;
+  requestPeriodSeconds: number;
   /** Consecutive requests that begin with the same number, and when the first and the last of them were sent. */
   unanswered: number;
   unansweredFrom: number;
@@ -40,7 +40,7 @@ export interface WriterProxy {
 }
 
 /** Time until the first heartbeat is requested for the second time. */
-const FIRST_ASK_SECONDS = 0.1;
+const FIRST_REQUEST_SECONDS = 0.1;
 
 /** The state for a writer that was just matched. */
 export function newProxy(
@@ -58,8 +58,8 @@ export function newProxy(
     waiting: new ReorderBuffer(budget),
     hasHeartbeat: !isReliable,
     ackNackDue: false,
-    askAt: nowSeconds,
-    askPeriodSeconds: FIRST_ASK_SECONDS,
+    requestAt: nowSeconds,
+    requestPeriodSeconds: FIRST_REQUEST_SECONDS,
     unanswered: 0,
     unansweredFrom: 0,
     unansweredSince: nowSeconds,

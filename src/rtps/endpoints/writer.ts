@@ -116,7 +116,7 @@ export class StatefulWriter {
       this.#busy.wake(proxy);
       // The sample is sent once the reader has answered a heartbeat.
       if (proxy.awaitsAnswer) {
-        proxy.heartbeatAsked = true;
+        proxy.heartbeatRequested = true;
         proxy.heartbeatPeriodSeconds = FIRST_HEARTBEAT_SECONDS;
       }
     }
@@ -181,14 +181,14 @@ export class StatefulWriter {
     const acknowledged = Math.min(Math.max(base - 1, 0), this.#last);
     proxy.acknowledged = acknowledged;
     const isHeartbeatRequest = !isFinal && numbers.length === 0 && base <= 1;
-    if (isHeartbeatRequest && !proxy.heartbeatAsked) proxy.heartbeatRequests += 1;
+    if (isHeartbeatRequest && !proxy.heartbeatRequested) proxy.heartbeatRequests += 1;
     if (!isHeartbeatRequest || proxy.heartbeatRequests > MAX_HEARTBEAT_REQUESTS) proxy.awaitsAnswer = false;
     // Every ACKNACK lists all missing changes, so it replaces the former requests. Changes not sent yet are not missing.
     proxy.requested = new Set(numbers.filter((number) => number > 0 && number < proxy.next));
     for (const number of proxy.requestedFragments.keys()) if (number < base) proxy.requestedFragments.delete(number);
     // The reader may have missed the first heartbeat, so its request is answered even if nothing else is due.
-    if (!isFinal && numbers.length === 0 && (acknowledged < this.#lastRequiredBy(proxy) || base <= 1)) proxy.heartbeatAsked = true;
-    if (proxy.heartbeatAsked || !this.#isSettled(proxy)) this.#busy.wake(proxy);
+    if (!isFinal && numbers.length === 0 && (acknowledged < this.#lastRequiredBy(proxy) || base <= 1)) proxy.heartbeatRequested = true;
+    if (proxy.heartbeatRequested || !this.#isSettled(proxy)) this.#busy.wake(proxy);
     else this.#busy.rest(proxy);
     this.#forgetAcknowledged();
   }
@@ -225,11 +225,11 @@ export class StatefulWriter {
       !this.#options.isPeriodic ||
       !hasNewChanges ||
       isRequested ||
-      proxy.heartbeatAsked ||
+      proxy.heartbeatRequested ||
       periodSeconds > LONGEST_PERIOD_SECONDS ||
       required - proxy.acknowledged > UNACKNOWLEDGED;
     // A heartbeat covers also the changes for other readers, so it is sent together with the GAPs for them.
-    if ((hasNewChanges || isRequested || isDue || proxy.heartbeatAsked) && !proxy.awaitsAnswer) {
+    if ((hasNewChanges || isRequested || isDue || proxy.heartbeatRequested) && !proxy.awaitsAnswer) {
       // The heartbeat excludes the changes that left the history unsent; GAPs are needed only for those above its first number.
       let number = Math.max(proxy.next, this.#first());
       for (; number <= this.#last; number += 1) this.#add(proxy, number, actions, irrelevant);
@@ -241,12 +241,12 @@ export class StatefulWriter {
     }
     if (isRequested) this.#addRequested(proxy, nowSeconds, actions, irrelevant);
     if (irrelevant.length > 0 && reader.reliable) actions.push({ kind: 'gap', numbers: [...new Set(irrelevant)].sort((a, b) => a - b) });
-    if (reader.reliable && (actions.length > 0 || proxy.heartbeatAsked || isDue)) {
+    if (reader.reliable && (actions.length > 0 || proxy.heartbeatRequested || isDue)) {
       // A reader whose numbers begin far above 1 cannot order data before it knows the first number, which this empty heartbeat contains.
       if (reader.numberOffset && proxy.acknowledged < 0 && actions.length > 0)
         actions.unshift({ kind: 'heartbeat', first: this.#first(), last: this.#first() - 1, isFinal: true });
       actions.push({ ...this.#heartbeat(proxy), isFinal: !needsAnswer });
-      proxy.heartbeatAsked = false;
+      proxy.heartbeatRequested = false;
       proxy.heartbeatAt = nowSeconds + proxy.heartbeatPeriodSeconds;
       proxy.heartbeatPeriodSeconds = Math.min(2 * proxy.heartbeatPeriodSeconds, LAST_HEARTBEAT_SECONDS);
     }

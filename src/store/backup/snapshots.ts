@@ -32,14 +32,14 @@ export class Snapshots {
       if (descriptor !== null) fs.close(descriptor, () => undefined);
     };
     const file = copyPath(dirname(path), ++this.#number);
-    const cancel = (): void => void this.#thread.ask('cancelSnapshot', null).catch(() => undefined);
+    const cancel = (): void => void this.#thread.request('cancelSnapshot', null).catch(() => undefined);
     try {
       const problem = await this.#rejectIfDegraded(this.#thread.flush());
       if (problem !== null) throw new SnapshotRefused('unavailable', problem);
       signal.throwIfAborted();
       descriptor = await promisify(fs.open)(file, 'wx+', 0o600);
       signal.addEventListener('abort', cancel, { once: true });
-      await this.#thread.ask('snapshot', { path: file });
+      await this.#thread.request('snapshot', { path: file });
       const { size } = await promisify(fs.fstat)(descriptor);
       signal.throwIfAborted();
       return { descriptor, sizeBytes: size, takenMs, close };

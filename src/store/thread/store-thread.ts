@@ -110,7 +110,7 @@ export class StoreThread {
     this.#client = null;
   }
 
-  ask<O extends Operation>(
+  request<O extends Operation>(
     operation: O,
     body: Operations[O]['request'],
     transfer?: readonly ArrayBuffer[],
@@ -121,12 +121,12 @@ export class StoreThread {
 
   /** Sends a write that has no result; a failure degrades the store. */
   send<O extends Operation>(operation: O, body: Operations[O]['request'], transfer?: readonly ArrayBuffer[]): void {
-    this.ask(operation, body, transfer).catch((error: Error) => this.#degrade(error.message));
+    this.request(operation, body, transfer).catch((error: Error) => this.#degrade(error.message));
   }
 
   /** Waits for a write for at most DURABLE_DEADLINE_MS. Resolves with null when it failed, which degrades the store, or takes longer. */
-  async askDurably<O extends Operation>(operation: O, body: Operations[O]['request']): Promise<Operations[O]['answer'] | null> {
-    const saved = this.ask(operation, body).catch((error: Error) => {
+  async requestDurably<O extends Operation>(operation: O, body: Operations[O]['request']): Promise<Operations[O]['answer'] | null> {
+    const saved = this.request(operation, body).catch((error: Error) => {
       this.#degrade(error.message);
       return null;
     });
@@ -219,7 +219,7 @@ export class StoreThread {
     if (last === null) return;
     const client = this.#client;
     try {
-      const written = await this.ask('commit', { segment: last });
+      const written = await this.request('commit', { segment: last });
       if (this.#client !== client) return; // The thread died meanwhile; the next one determines from the database what was written.
       this.#onWritten(written, last);
       if (written.lastSegment !== undefined) this.#ensureSegmentAfter(written.lastSegment);

@@ -2,7 +2,7 @@ import { chownSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import type { ShutdownContext } from '../../../src/core/shutdown/shutdown.ts';
-import { HookFolder } from '../../../src/system/shutdown/runners.ts';
+import { HookFolder } from '../../../src/shutdown/runners.ts';
 import { temporaryFolder } from '../../../testkit/folder.ts';
 
 const NOBODY = 65_534;

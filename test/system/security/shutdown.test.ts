@@ -14,7 +14,7 @@ import { temporaryFolder } from '../../../testkit/folder.ts';
 import { type Host, Network, networkUnavailable } from '../../../testkit/network/network.ts';
 import { HostService } from '../../../testkit/network/service-on-host.ts';
 
-// Who may ask for a safe shutdown, tried by real users of a host and by forged datagrams. Nothing is ever powered off: it is a dry run.
+// Who may request it for a safe shutdown, tried by real users of a host and by forged datagrams. Nothing is ever powered off: it is a dry run.
 
 t.jobs = 1;
 t.setTimeout(600_000);

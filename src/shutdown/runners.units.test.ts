@@ -2,8 +2,8 @@ import { chmodSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { temporaryFolder } from '../../../testkit/folder.ts';
-import type { RunningItem, ShutdownContext } from '../../core/shutdown/shutdown.ts';
+import { temporaryFolder } from '../../testkit/folder.ts';
+import type { RunningItem, ShutdownContext } from '../core/shutdown/shutdown.ts';
 import { UnitList } from './runners.ts';
 
 const CONTEXT = {} as ShutdownContext; // A unit gets no information about the shutdown.

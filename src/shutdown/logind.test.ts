@@ -3,8 +3,8 @@ import { createServer } from 'node:net';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { temporaryFolder } from '../../../testkit/folder.ts';
-import type { ShutdownContext, ShutdownReason } from '../../core/shutdown/shutdown.ts';
+import { temporaryFolder } from '../../testkit/folder.ts';
+import type { ShutdownContext, ShutdownReason } from '../core/shutdown/shutdown.ts';
 import { busctl, Logind } from './logind.ts';
 
 /** A busctl that records its calls and runs a shell script for each method. test/system/appliance tests the real one. */
@@ -13,7 +13,7 @@ class Bus {
   readonly logged: string[] = [];
   seconds = 0;
   /** Far longer than any script takes, until a test makes one of them short. */
-  readonly timeouts = { askingSeconds: 120, answerSeconds: 120, wallSeconds: 120 };
+  readonly timeouts = { querySeconds: 120, answerSeconds: 120, wallSeconds: 120 };
   readonly logind: Logind;
 
   constructor(t: Test, answers: Readonly<Record<string, string>> = {}, { helperSocket = null as string | null } = {}) {
@@ -113,7 +113,7 @@ t.test('logind is queried seldom and once at a time, and no caller waits for a s
   t.equal(bus.calls().length, 2);
   bus.answer({ CanPowerOff: bus.waiting(yes) });
   bus.seconds = 67;
-  bus.timeouts.askingSeconds = 0.05;
+  bus.timeouts.querySeconds = 0.05;
   t.match(await bus.logind.refusal('poweroff'), /polkit/, 'what was known before');
   bus.proceed();
   await bus.logind.prepare('poweroff');
@@ -121,7 +121,7 @@ t.test('logind is queried seldom and once at a time, and no caller waits for a s
   t.equal(bus.calls().length, 3, 'the slow answer was not asked for twice');
   const slow = new Bus(t);
   slow.answer({ CanPowerOff: slow.waiting(yes) });
-  slow.timeouts.askingSeconds = 0.05;
+  slow.timeouts.querySeconds = 0.05;
   t.match(await slow.logind.refusal('poweroff'), /has not responded yet/);
   slow.proceed();
   await slow.logind.prepare('poweroff');
@@ -143,7 +143,7 @@ t.test('locks are listed if the reason respects them, otherwise they are not eve
   }
   const slow = new Bus(t);
   slow.answer({ ListInhibitors: slow.waiting(LOCKS()) });
-  slow.timeouts.askingSeconds = 0.05;
+  slow.timeouts.querySeconds = 0.05;
   t.match(await slow.logind.inhibition('poweroff', 'MANUAL'), /did not report its shutdown locks; try again/);
   slow.proceed();
 });

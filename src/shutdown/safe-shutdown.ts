@@ -1,5 +1,6 @@
 import { monotonicFactory } from 'ulid';
-import type { Log, Publisher } from '../../core/ports.ts';
+import { nullAfterTimeout } from '../core/platform/timeout.ts';
+import type { Log, Publisher } from '../core/ports.ts';
 import {
   checkCall,
   cutMessage,
@@ -17,14 +18,13 @@ import {
   type ShutdownRequest,
   type ShutdownSource,
   settled,
-} from '../../core/shutdown/shutdown.ts';
-import { RefusalTally, RequestLimit } from '../../core/shutdown/shutdown-limit.ts';
-import { type Clocks, isoUtc } from '../../core/time/time.ts';
-import type { StatusDocument } from '../../http/api/schema.ts';
-import { nullAfterTimeout } from '../timeout.ts';
-import { Callers, type FindUsers, type ShutdownRunners } from './safe-shutdown-callers.ts';
-import { Procedure, type Report } from './safe-shutdown-procedure.ts';
-import type { ShutdownSettings } from './safe-shutdown-settings.ts';
+} from '../core/shutdown/shutdown.ts';
+import { type Clocks, isoUtc } from '../core/time/time.ts';
+import type { StatusDocument } from '../http/api/schema.ts';
+import { Callers, type FindUsers, type ShutdownRunners } from './callers.ts';
+import { Procedure, type Report } from './procedure.ts';
+import { RefusalTally, RequestLimit } from './request-limit.ts';
+import type { ShutdownSettings } from './settings.ts';
 
 export interface SafeShutdownOptions {
   readonly settings: ShutdownSettings;

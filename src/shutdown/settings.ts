@@ -1,7 +1,7 @@
 import { BlockList, isIP } from 'node:net';
 import { dirname, join, resolve } from 'node:path';
-import type { Config } from '../../config/schema.ts';
-import type { ShutdownAction } from '../../core/shutdown/shutdown.ts';
+import type { Config } from '../config/schema.ts';
+import type { ShutdownAction } from '../core/shutdown/shutdown.ts';
 
 /** The configuration of a safe shutdown. */
 export interface ShutdownSettings {

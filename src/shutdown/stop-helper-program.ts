@@ -1,6 +1,6 @@
 import { Socket } from 'node:net';
-import { configPath } from '../../config/load.ts';
-import { createLogger } from '../../core/platform/log.ts';
+import { configPath } from '../config/load.ts';
+import { createLogger } from '../core/platform/log.ts';
 import { helpToStop } from './stop-helper.ts';
 
 // Run as root by edge-health-stop@.service with a connection as its standard input.

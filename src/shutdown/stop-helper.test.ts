@@ -2,9 +2,9 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, symli
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { temporaryFolder } from '../../../testkit/folder.ts';
-import { askHelper } from '../../system/shutdown/stop-helper.ts';
+import { temporaryFolder } from '../../testkit/folder.ts';
 import { helpToStop, whyUntrusted } from './stop-helper.ts';
+import { requestFromHelper } from './stop-helper-client.ts';
 
 /** Possible owners of the configuration and its folders besides root: this user or, in a user namespace, the machine's root. */
 const UID = process.getuid?.() || statSync('/').uid;
@@ -48,7 +48,7 @@ class Place {
   }
 
   async ask(request: string): Promise<string> {
-    const answer = await askHelper(this.socket, request).answer;
+    const answer = await requestFromHelper(this.socket, request).answer;
     return answer === null ? 'ok' : answer === 'absent' ? answer : answer.problem;
   }
 
@@ -139,7 +139,7 @@ t.test('a configuration belongs to root or to the user of the helper, as do the 
 
 t.test('a client that disconnects leaves nothing running', async (t) => {
   const place = await Place.make(t);
-  const asked = askHelper(place.socket, 'stop slow.service');
+  const asked = requestFromHelper(place.socket, 'stop slow.service');
   while (!existsSync(join(place.folder, 'slow')) || readFileSync(join(place.folder, 'slow'), 'utf8') === '') {
     await new Promise((later) => setTimeout(later, 10));
   }
@@ -147,7 +147,7 @@ t.test('a client that disconnects leaves nothing running', async (t) => {
   await Promise.all(place.runs);
   const pid = Number(readFileSync(join(place.folder, 'slow'), 'utf8'));
   t.throws(() => process.kill(pid, 0), { code: 'ESRCH' });
-  const silent = askHelper(place.socket, 'unused');
+  const silent = requestFromHelper(place.socket, 'unused');
   silent.close();
   t.match(await silent.answer, { problem: /without a response/ });
   await Promise.all(place.runs);

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { runs, SEED } from '../../../testkit/effort.ts';
-import { RequestLimit } from './shutdown-limit.ts';
+import { runs, SEED } from '../../testkit/effort.ts';
+import { RequestLimit } from './request-limit.ts';
 
 const wait = (limit: RequestLimit, caller: string, atSeconds: number): number => limit.take(caller, atSeconds)?.waitSeconds ?? 0;
 

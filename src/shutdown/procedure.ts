@@ -1,3 +1,4 @@
+import { nullAfterTimeout, withTimeout } from '../core/platform/timeout.ts';
 import {
   nextPhase,
   ON_FAILURE,
@@ -11,8 +12,7 @@ import {
   type StepOutcome,
   type StepRunner,
   shutdownTimes,
-} from '../../core/shutdown/shutdown.ts';
-import { nullAfterTimeout, withTimeout } from '../timeout.ts';
+} from '../core/shutdown/shutdown.ts';
 
 /** Severity of a report, for the log. */
 export type ReportLevel = 'notice' | 'warning' | 'error';
@@ -49,7 +49,7 @@ const WATCH_SECONDS = 5;
 const MAX_POWER_OFF_SECONDS = 600;
 
 /**
- * One run of the safe shutdown, from the announcement to the last step: follows the table of core/shutdown-sequence.ts within its times
+ * One run of the safe shutdown, from the announcement to the last step: follows the table of core/shutdown/shutdown.ts within its times
  * and reports each step.
  */
 export class Procedure {

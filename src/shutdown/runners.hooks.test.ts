@@ -1,8 +1,8 @@
 import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { temporaryFolder } from '../../../testkit/folder.ts';
-import type { ShutdownContext } from '../../core/shutdown/shutdown.ts';
+import { temporaryFolder } from '../../testkit/folder.ts';
+import type { ShutdownContext } from '../core/shutdown/shutdown.ts';
 import { HookFolder, hookEnvironment, unsafe } from './runners.ts';
 
 const CONTEXT: ShutdownContext = {

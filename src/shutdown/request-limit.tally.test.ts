@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { runs, SEED } from '../../../testkit/effort.ts';
-import { isoUtc } from '../time/time.ts';
-import { recordOf, type ShutdownRecord } from './shutdown.ts';
-import { RefusalTally } from './shutdown-limit.ts';
+import { runs, SEED } from '../../testkit/effort.ts';
+import { recordOf, type ShutdownRecord } from '../core/shutdown/shutdown.ts';
+import { isoUtc } from '../core/time/time.ts';
+import { RefusalTally } from './request-limit.ts';
 
 let ids = 0;
 function refusal(atSeconds = 0): ShutdownRecord {

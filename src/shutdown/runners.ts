@@ -1,10 +1,10 @@
 import { access, constants, readdir, realpath, type Stats, stat } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import type { Log } from '../../core/ports.ts';
-import type { EndedHow, RunningItem, ShutdownContext, StepItem, StepRunner } from '../../core/shutdown/shutdown.ts';
-import { startProgram } from '../program.ts';
-import { askHelper } from './stop-helper.ts';
+import type { Log } from '../core/ports.ts';
+import type { EndedHow, RunningItem, ShutdownContext, StepItem, StepRunner } from '../core/shutdown/shutdown.ts';
+import { startProgram } from './program.ts';
+import { requestFromHelper } from './stop-helper-client.ts';
 
 const file = { access: promisify(access), readdir: promisify(readdir), realpath: promisify(realpath), stat: promisify(stat) };
 
@@ -141,12 +141,12 @@ export function stopUnit(unit: string, environment: NodeJS.ProcessEnv, log: Log)
 }
 
 function throughHelper(socketPath: string, unit: string, direct: () => RunningItem): RunningItem {
-  const asked = askHelper(socketPath, `stop ${unit}`);
+  const request = requestFromHelper(socketPath, `stop ${unit}`);
   let hasEnded = false;
   let isCancelled = false;
   let own: RunningItem | null = null;
   const ended = (async (): Promise<string | null> => {
-    const answer = await asked.answer;
+    const answer = await request.answer;
     if (answer === 'absent' && !isCancelled) own = direct();
     const problem = own ? withHint(await own.ended, socketPath) : typeof answer === 'object' && answer !== null ? answer.problem : null;
     hasEnded = true;
@@ -156,7 +156,7 @@ function throughHelper(socketPath: string, unit: string, direct: () => RunningIt
     if (own) return own.end(graceSeconds);
     if (hasEnded) return 'ended';
     isCancelled = true;
-    asked.close();
+    request.close();
     return 'terminated';
   };
   return { ended, end };

@@ -1,12 +1,12 @@
 import { realpathSync, type Stats, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Duplex } from 'node:stream';
-import { loadConfig } from '../../config/load.ts';
-import type { Log } from '../../core/ports.ts';
-import type { RunningItem } from '../../core/shutdown/shutdown.ts';
-import { printable } from '../../core/text.ts';
-import { override } from '../../system/shutdown/logind.ts';
-import { stopUnit } from '../../system/shutdown/runners.ts';
+import { loadConfig } from '../config/load.ts';
+import type { Log } from '../core/ports.ts';
+import type { RunningItem } from '../core/shutdown/shutdown.ts';
+import { printable } from '../core/text.ts';
+import { override } from './logind.ts';
+import { stopUnit } from './runners.ts';
 
 export interface StopHelperOptions {
   readonly connection: Duplex;

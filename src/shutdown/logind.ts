@@ -1,15 +1,15 @@
 import { execFile } from 'node:child_process';
-import type { Log } from '../../core/ports.ts';
+import type { Log } from '../core/ports.ts';
 import {
   ON_FAILURE,
   type PowerControl,
   type ShutdownAction,
   type ShutdownContext,
   type ShutdownReason,
-} from '../../core/shutdown/shutdown.ts';
-import { printable } from '../../core/text.ts';
-import { userName } from '../users.ts';
-import { askHelper } from './stop-helper.ts';
+} from '../core/shutdown/shutdown.ts';
+import { printable } from '../core/text.ts';
+import { requestFromHelper } from './stop-helper-client.ts';
+import { userName } from './users.ts';
 
 export type MachineAction = Exclude<ShutdownAction, 'dry-run'>;
 
@@ -25,13 +25,13 @@ const SKIP_INHIBITORS = '16';
 
 export interface LogindTimeouts {
   /** For the queries before a safe shutdown begins, while its caller waits. */
-  readonly askingSeconds: number;
+  readonly querySeconds: number;
   /** For a response of logind. polkit may have to be started first. */
   readonly answerSeconds: number;
   readonly wallSeconds: number;
 }
 
-const TIMEOUTS: LogindTimeouts = { askingSeconds: 0.4, answerSeconds: 3, wallSeconds: 1 };
+const TIMEOUTS: LogindTimeouts = { querySeconds: 0.4, answerSeconds: 3, wallSeconds: 1 };
 /** Validity of a positive answer. A query takes 20 ms of CPU. */
 const GOOD_FOR_SECONDS = 60;
 const BAD_FOR_SECONDS = 5;
@@ -57,7 +57,7 @@ export class Logind implements PowerControl {
   readonly #options: LogindOptions;
   readonly #timeouts: LogindTimeouts;
   readonly #known = new Map<MachineAction, Known>();
-  readonly #asking = new Map<MachineAction, Promise<string | null>>();
+  readonly #queries = new Map<MachineAction, Promise<string | null>>();
 
   constructor(options: LogindOptions) {
     this.#options = options;
@@ -65,7 +65,7 @@ export class Logind implements PowerControl {
   }
 
   async prepare(action: ShutdownAction): Promise<void> {
-    if (action !== 'dry-run') await this.#ask(action);
+    if (action !== 'dry-run') await this.#query(action);
   }
 
   async refusal(action: ShutdownAction): Promise<string | null> {
@@ -73,13 +73,13 @@ export class Logind implements PowerControl {
     const known = this.#known.get(action);
     if (known && this.#options.monotonicSeconds() < known.untilSeconds) return known.refusal;
     const pending = known ? known.refusal : 'for which systemd-logind has not responded yet; try again in a few seconds';
-    return Promise.race([this.#ask(action), resolveAfter(this.#timeouts.askingSeconds, pending)]);
+    return Promise.race([this.#query(action), resolveAfter(this.#timeouts.querySeconds, pending)]);
   }
 
   async inhibition(action: ShutdownAction, reason: ShutdownReason): Promise<string | null> {
     if (action === 'dry-run' || overridesLocks(reason)) return null;
     const found = this.#inhibitors().then((list) => (typeof list === 'string' ? list : inhibition(list)));
-    return Promise.race([found, resolveAfter(this.#timeouts.askingSeconds, 'systemd-logind did not report its shutdown locks; try again')]);
+    return Promise.race([found, resolveAfter(this.#timeouts.querySeconds, 'systemd-logind did not report its shutdown locks; try again')]);
   }
 
   async perform({ action, reason, requestedBy, requestId }: ShutdownContext): Promise<void> {
@@ -98,7 +98,7 @@ export class Logind implements PowerControl {
     if (problem === null) return;
     // The logind of systemd 252 cannot make two polkit checks for one call ("Stale file handle"), which a lock together with the session of
     // another user requires. It makes none if root calls.
-    if (isOverriding && helperSocket !== null && (await askHelper(helperSocket, action).answer) === null) return;
+    if (isOverriding && helperSocket !== null && (await requestFromHelper(helperSocket, action).answer) === null) return;
     // Despite the error, this shutdown or one requested by another program may have begun.
     if ((await this.isGoingDown()) !== true) throw new Error(`systemd-logind: ${problem}`);
   }
@@ -112,19 +112,19 @@ export class Logind implements PowerControl {
     return answer.ok ? data(answer.text) === true : null;
   }
 
-  #ask(action: MachineAction): Promise<string | null> {
+  #query(action: MachineAction): Promise<string | null> {
     const { monotonicSeconds } = this.#options;
-    const asked =
-      this.#asking.get(action) ??
+    const query =
+      this.#queries.get(action) ??
       this.#call(this.#timeouts.answerSeconds, METHODS[action].can).then((answer) => {
         const refusal = refusalOf(answer, this.#userName(process.geteuid?.() ?? 0));
         const untilSeconds = monotonicSeconds() + (refusal === null ? GOOD_FOR_SECONDS : BAD_FOR_SECONDS);
         this.#known.set(action, { refusal, untilSeconds });
-        this.#asking.delete(action);
+        this.#queries.delete(action);
         return refusal;
       });
-    this.#asking.set(action, asked);
-    return asked;
+    this.#queries.set(action, query);
+    return query;
   }
 
   /** The active locks, or why they are unknown. */

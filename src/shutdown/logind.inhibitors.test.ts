@@ -1,5 +1,5 @@
 import t from 'tap';
-import { SHUTDOWN_REASONS } from '../../core/shutdown/shutdown.ts';
+import { SHUTDOWN_REASONS } from '../core/shutdown/shutdown.ts';
 import { type Inhibitor, inhibition, overridesLocks } from './logind.ts';
 
 const APT: Inhibitor = {

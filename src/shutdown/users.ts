@@ -1,7 +1,14 @@
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import type { LocalUser } from '../core/shutdown/shutdown-callers.ts';
 import { readText, shared } from './shared-read.ts';
+
+/** A user of this machine. */
+export interface LocalUser {
+  readonly uid: number;
+  /** Null: the user has no name. */
+  readonly name: string | null;
+  readonly groups: readonly string[];
+}
 
 /** Timeout of `id`, which queries the directory of users. */
 const ANSWER_MS = 400;
@@ -23,7 +30,7 @@ export class Users {
   /** The entries of /etc/passwd and /etc/group. */
   readonly #files: () => Promise<readonly [passwd: string[][], group: string[][]]>;
   readonly #environment: NodeJS.ProcessEnv;
-  #asking = 0;
+  #queries = 0;
 
   constructor(environment: NodeJS.ProcessEnv, etc = '/etc') {
     this.#environment = environment;
@@ -35,22 +42,22 @@ export class Users {
   async user(uid: number): Promise<LocalUser> {
     const [passwd, group] = await this.#files();
     const entry = passwd.find(([, , number]) => number === String(uid));
-    if (!entry) return this.#ask(uid);
+    if (!entry) return this.#query(uid);
     const [name = '', , , primary] = entry;
     const groups = group.filter(([, , gid, members = '']) => gid === primary || members.split(',').includes(name));
     return { uid, name, groups: groups.map(([groupName = '']) => groupName) };
   }
 
   /** Runs `id`. At most MAX_CONCURRENT processes run at once; further users are unknown. */
-  async #ask(uid: number): Promise<LocalUser> {
+  async #query(uid: number): Promise<LocalUser> {
     const unknown = { uid, name: null, groups: [] };
-    if (this.#asking >= MAX_CONCURRENT) return unknown;
-    this.#asking += 1;
+    if (this.#queries >= MAX_CONCURRENT) return unknown;
+    this.#queries += 1;
     const options = { env: { ...this.#environment, LC_ALL: 'C' }, cwd: '/', timeout: ANSWER_MS, killSignal: 'SIGKILL' } as const;
     const answer = await new Promise<string>((resolve) => {
       execFile('id', [String(uid)], options, (error, stdout) => resolve(error ? '' : stdout));
     }).catch(() => ''); // The process could not be started.
-    this.#asking -= 1;
+    this.#queries -= 1;
     // uid=1000(robot) gid=1000(robot) groups=1000(robot),27(sudo)
     const [, name = null, rest = ''] = /^uid=\d+\(([^)]*)\).* groups=(.*)$/m.exec(answer) ?? [];
     return { uid, name, groups: [...rest.matchAll(/\d+\(([^)]*)\)/g)].map(([, group = '']) => group) };

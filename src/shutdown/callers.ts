@@ -1,13 +1,12 @@
-import type { Log } from '../../core/ports.ts';
-import type { DdsCaller, PowerControl, ShutdownCaller, ShutdownSource, StepRunner } from '../../core/shutdown/shutdown.ts';
-import { type LocalUser, shownUser, userRefusal } from '../../core/shutdown/shutdown-callers.ts';
-import type { Clocks } from '../../core/time/time.ts';
-import { Logind } from '../../system/shutdown/logind.ts';
-import { HookFolder, UnitList } from '../../system/shutdown/runners.ts';
-import { HELPER_SOCKET } from '../../system/shutdown/stop-helper.ts';
-import { UDP_TABLE_SOCKET, UdpOwners } from '../../system/udp-owners.ts';
-import { Users } from '../../system/users.ts';
-import { AllowList, type ShutdownSettings } from './safe-shutdown-settings.ts';
+import type { Log } from '../core/ports.ts';
+import type { DdsCaller, PowerControl, ShutdownCaller, ShutdownSource, StepRunner } from '../core/shutdown/shutdown.ts';
+import type { Clocks } from '../core/time/time.ts';
+import { Logind } from './logind.ts';
+import { HookFolder, UnitList } from './runners.ts';
+import { AllowList, type ShutdownSettings } from './settings.ts';
+import { HELPER_SOCKET } from './stop-helper-client.ts';
+import { UDP_TABLE_SOCKET, UdpOwners } from './udp-owners.ts';
+import { type LocalUser, Users } from './users.ts';
 
 /** Owners of the local UDP sockets at these ports; null: a port has no socket, or its owner is unknown. */
 export type FindUsers = (ports: readonly number[]) => Promise<readonly LocalUser[] | null>;
@@ -61,8 +60,37 @@ export class Callers {
     const user = known.length === 0 ? null : [...new Set(known.map(shownUser))].join(', ');
     const refusal = userRefusal(known, rules);
     if (refusal !== null || (senders && receivers)) return { refusal, user };
-    return { refusal: `cannot identify the user at UDP port ${port}; see docs/safe-shutdown.md, "Who may ask"`, user };
+    return { refusal: `cannot identify the user at UDP port ${port}; see docs/safe-shutdown.md, "Who may request it"`, user };
   }
+}
+
+interface UserRules {
+  /** Groups whose members may request a safe shutdown. */
+  readonly allowGroups: readonly string[];
+  /** Users, by name or by number, who may request it besides those of the groups. */
+  readonly allowUsers: readonly string[];
+  /** The user of the service itself. */
+  readonly ownUid: number;
+}
+
+/** A user in records and messages. */
+export function shownUser({ name, uid }: LocalUser): string {
+  return name ?? String(uid);
+}
+
+/** Why one of these users, each of whom may have sent the request, may not request a safe shutdown; null: all of them may. */
+export function userRefusal(users: readonly LocalUser[], { allowGroups, allowUsers, ownUid }: UserRules): string | null {
+  const refused = users.find(
+    (user) =>
+      user.uid !== 0 &&
+      user.uid !== ownUid &&
+      !user.groups.some((group) => allowGroups.includes(group)) &&
+      !allowUsers.includes(shownUser(user)),
+  );
+  if (!refused) return null;
+  const [group] = allowGroups;
+  const inGroup = refused.name === null || group === undefined ? '' : `run: sudo adduser ${refused.name} ${group}, or `;
+  return `the user ${shownUser(refused)} may not request a safe shutdown; ${inGroup}add ${shownUser(refused)} to safe_shutdown.allow_users`;
 }
 
 /** Backed by the kernel and this machine's users and groups. */

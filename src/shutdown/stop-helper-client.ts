@@ -1,5 +1,5 @@
 import { connect } from 'node:net';
-import { printable } from '../../core/text.ts';
+import { printable } from '../core/text.ts';
 
 /**
  * Socket of a helper that runs as root and stops the configured units and the machine. systemd starts it for each connection; only the
@@ -10,7 +10,7 @@ export const HELPER_SOCKET = '/run/edge-health-stop.sock';
 /** `absent`: there is no helper, or this user may not use it. Null: done. */
 export type HelperAnswer = 'absent' | null | { readonly problem: string };
 
-export interface Asked {
+export interface HelperRequest {
   /** Never rejects. */
   readonly answer: Promise<HelperAnswer>;
   /** Closes the connection, on which the helper cancels the request. */
@@ -20,7 +20,7 @@ export interface Asked {
 const MAX_ANSWER = 1000;
 const ABSENT = ['ENOENT', 'EACCES', 'EPERM'];
 
-export function askHelper(socketPath: string, request: string): Asked {
+export function requestFromHelper(socketPath: string, request: string): HelperRequest {
   const socket = connect(socketPath);
   socket.setEncoding('utf8');
   const answer = new Promise<HelperAnswer>((resolve) => {

@@ -1,5 +1,5 @@
-import { EPSILON_SECONDS } from '../time/time.ts';
-import { cutMessage, type ShutdownRecord } from './shutdown.ts';
+import { cutMessage, type ShutdownRecord } from '../core/shutdown/shutdown.ts';
+import { EPSILON_SECONDS } from '../core/time/time.ts';
 
 /** The limit of all callers together is this many times that of one caller, so that a single caller cannot exhaust it. */
 const CALLERS = 3;
