@@ -10,6 +10,7 @@ import { DEPTH, type GraphOptions, SHUTDOWN_DEPTH } from '../graph.ts';
 import { ALERT, DIAGNOSTIC_ARRAY, HEALTH_STATUS, SHUTDOWN_STATUS } from '../interfaces.generated.ts';
 import type { MessageType } from '../interfaces.ts';
 import { applianceOf, applianceTopic, isApplianceTopic } from '../names.ts';
+import type { PublishedTopic } from '../publisher.ts';
 import { ENCLAVE_DATA, newPrefix } from './identity.ts';
 import { nameOf, replyTopicOf, topicOf, typeHashData } from './names.ts';
 import { type GraphNode, NodeGraph } from './node-graph.ts';
@@ -17,9 +18,7 @@ import { ParameterServices } from './parameter-services.ts';
 import { endpointsOf, type ServiceServer, shutdownServices } from './service-server.ts';
 import { type Kind, TopicReaders } from './topic-readers.ts';
 
-export type TopicName = 'healthStatus' | 'alerts' | 'shutdownStatus' | 'diagnostics';
-
-const TOPICS: Readonly<Record<TopicName, { readonly type: MessageType; readonly transientLocal: boolean }>> = {
+const TOPICS: Readonly<Record<PublishedTopic, { readonly type: MessageType; readonly transientLocal: boolean }>> = {
   healthStatus: { type: HEALTH_STATUS, transientLocal: true },
   alerts: { type: ALERT, transientLocal: true },
   shutdownStatus: { type: SHUTDOWN_STATUS, transientLocal: true },
@@ -44,13 +43,13 @@ export interface SessionOptions extends GraphOptions {
 const MAX_APPLIANCES = LIMITS.participants;
 
 /** The last samples of each topic, which a new session takes over from the former one. */
-export type Histories = Readonly<Record<TopicName, readonly Change[]>>;
+export type Histories = Readonly<Record<PublishedTopic, readonly Change[]>>;
 
 /** The ROS 2 nodes of this process on one DDS participant: topics, services, and the readers for remote nodes. */
 export class Session {
   readonly #options: SessionOptions;
   readonly #participant: Participant;
-  readonly #writers: Readonly<Record<TopicName, LocalWriter>>;
+  readonly #writers: Readonly<Record<PublishedTopic, LocalWriter>>;
   readonly #readers: TopicReaders;
   /** The safe shutdown service under its shared name and under the node's own. */
   readonly #services: readonly ServiceServer[];
@@ -94,7 +93,7 @@ export class Session {
       onAddressLost: options.onAddressLost,
     });
     this.#graph = new NodeGraph(this.#participant, names.namespace);
-    const writer = (topic: TopicName): LocalWriter => this.#createWriter(topic, histories?.[topic] ?? []);
+    const writer = (topic: PublishedTopic): LocalWriter => this.#createWriter(topic, histories?.[topic] ?? []);
     this.#writers = {
       healthStatus: writer('healthStatus'),
       alerts: writer('alerts'),
@@ -137,11 +136,11 @@ export class Session {
   }
 
   get histories(): Histories {
-    const history = (topic: TopicName): Change[] => this.#writers[topic].state.history;
+    const history = (topic: PublishedTopic): Change[] => this.#writers[topic].state.history;
     return { healthStatus: history('healthStatus'), alerts: history('alerts'), shutdownStatus: history('shutdownStatus'), diagnostics: [] };
   }
 
-  subscriberCount(topic: TopicName): number {
+  subscriberCount(topic: PublishedTopic): number {
     return this.#writers[topic].state.readerCount;
   }
 
@@ -155,11 +154,11 @@ export class Session {
     this.#participant.stop();
   }
 
-  publish(topic: TopicName, payload: Buffer): void {
+  publish(topic: PublishedTopic, payload: Buffer): void {
     this.#participant.write(this.#writers[topic], payload);
   }
 
-  #createWriter(topic: TopicName, history: readonly Change[]): LocalWriter {
+  #createWriter(topic: PublishedTopic, history: readonly Change[]): LocalWriter {
     const { type, transientLocal } = TOPICS[topic];
     const writer = this.#participant.createWriter({
       topic: topicOf(this.#options.names.topics[topic]),

@@ -1,14 +1,8 @@
-import type { Alert } from '../../core/alerts/alert.ts';
-import type { HealthStatus } from '../../core/health-status.ts';
 import { observersOf } from '../../core/observer.ts';
-import type { ShutdownProgress } from '../../core/shutdown/shutdown.ts';
 import { rarely } from '../../rtps/log.ts';
 import { type Network, UdpNetwork } from '../../rtps/net/network.ts';
-import { encode } from '../../rtps/wire/cdr.ts';
-import { diagnosticArray } from '../diagnostics.ts';
 import { type GraphOptions, type RosDetails, type RosTransport, sharedShutdownProblem } from '../graph.ts';
-import { ALERT, DIAGNOSTIC_ARRAY, HEALTH_STATUS, SHUTDOWN_STATUS } from '../interfaces.generated.ts';
-import { alertMessage, healthStatusMessage, shutdownStatusMessage } from '../messages.ts';
+import { GraphPublisher, type PublishedTopic } from '../publisher.ts';
 import { Membership } from './membership.ts';
 import { Session, type SessionOptions } from './session.ts';
 import { isLoopbackOnly } from './static-peers.ts';
@@ -21,8 +15,6 @@ export interface EmbeddedOptions extends GraphOptions {
   readonly leaseSeconds?: number;
 }
 
-/** Shortest time between two messages on /diagnostics, whatever the publish frequency: its readers are people and aggregators. */
-const DIAGNOSTICS_SECONDS = 1;
 const LOG_PERIOD_SECONDS = 60;
 /** Period of the election of observers, and equal results needed before a change: discovery takes seconds. */
 const ELECTION_SECONDS = 5;
@@ -31,17 +23,17 @@ const EQUAL_ELECTIONS = 2;
 const CONFLICT_SECONDS = 60;
 
 /** Takes part in the ROS 2 graph without a ROS 2 installation, by an RTPS participant with ROS 2's names, types and services. */
-export class EmbeddedTransport implements RosTransport {
+export class EmbeddedTransport extends GraphPublisher implements RosTransport {
   readonly #options: EmbeddedOptions;
   readonly #membership: Membership<Session>;
   #refusedBefore = 0;
-  #diagnosticsSeconds = Number.NEGATIVE_INFINITY;
   #conflictSeconds = Number.NEGATIVE_INFINITY;
   #isObserving: boolean;
   #equalElections = 0;
   #electionTimer: NodeJS.Timeout | null = null;
 
   constructor(options: EmbeddedOptions) {
+    super(options);
     this.#options = options;
     const { listener, localNode, place } = options;
     const log = rarely(options.log, options.monotonicSeconds, LOG_PERIOD_SECONDS);
@@ -94,22 +86,12 @@ export class EmbeddedTransport implements RosTransport {
     this.#membership.stop();
   }
 
-  publishHealth(status: HealthStatus): void {
-    const { session } = this.#membership;
-    if (!session) return;
-    session.publish('healthStatus', encode(HEALTH_STATUS, { ...healthStatusMessage(status) }));
-    const now = this.#options.monotonicSeconds();
-    if (session.subscriberCount('diagnostics') === 0 || now - this.#diagnosticsSeconds < DIAGNOSTICS_SECONDS * 0.99) return;
-    this.#diagnosticsSeconds = now;
-    session.publish('diagnostics', encode(DIAGNOSTIC_ARRAY, { ...diagnosticArray(status, this.#options.diagnostics()) }));
+  protected send(topic: PublishedTopic, message: Buffer): void {
+    this.#membership.session?.publish(topic, message);
   }
 
-  publishAlert(alert: Alert): void {
-    this.#membership.session?.publish('alerts', encode(ALERT, { ...alertMessage(alert) }));
-  }
-
-  publishShutdown(progress: ShutdownProgress): void {
-    this.#membership.session?.publish('shutdownStatus', encode(SHUTDOWN_STATUS, { ...shutdownStatusMessage(progress) }));
+  protected hasSubscribers(topic: PublishedTopic): boolean {
+    return (this.#membership.session?.subscriberCount(topic) ?? 0) > 0;
   }
 
   observers(): string[] {

@@ -1,13 +1,12 @@
 import { DEPTH, type GraphOptions, SHUTDOWN_DEPTH } from '../graph.ts';
 import { ALERT, DIAGNOSTIC_ARRAY, HEALTH_STATUS, SAFE_SHUTDOWN, SHUTDOWN_STATUS } from '../interfaces.generated.ts';
 import { applianceTopic } from '../names.ts';
+import type { PublishedTopic } from '../publisher.ts';
 import type { Arrivals } from './arrivals.ts';
 import { topicsToFollow } from './followed-topics.ts';
 import { Follower } from './follower.ts';
 import { bareNode, later, type RclContext, type RclNode, type Rclnodejs, type RclPublisher, rawType, reliableQos } from './library.ts';
 import { ParameterServices } from './parameter-services.ts';
-
-export type TopicName = 'healthStatus' | 'alerts' | 'shutdownStatus' | 'diagnostics';
 
 export interface SessionOptions extends GraphOptions {
   /** Another participant has the node of the safe shutdown. */
@@ -24,7 +23,7 @@ const ACKNOWLEDGEMENT_TIMEOUT_NS = 250_000_000n;
 export class Session {
   readonly #context: RclContext;
   readonly #healthMonitor: RclNode;
-  readonly #publishers: Readonly<Record<TopicName, RclPublisher>>;
+  readonly #publishers: Readonly<Record<PublishedTopic, RclPublisher>>;
   readonly #follower: Follower | null;
   readonly #parameterServices: ParameterServices;
   readonly #options: SessionOptions;
@@ -106,12 +105,12 @@ export class Session {
     this.#parameterServices = new ParameterServices({ library, nodes: byPath, spin, log: options.log });
   }
 
-  publish(topic: TopicName, serialized: Buffer): void {
+  publish(topic: PublishedTopic, serialized: Buffer): void {
     this.#publishers[topic].publish(serialized);
   }
 
   /** Matched subscriptions of other processes. */
-  subscriberCount(topic: TopicName): number {
+  subscriberCount(topic: PublishedTopic): number {
     const own = this.#follower?.subscriptionCount(this.#options.names.topics[topic]) ?? 0;
     return Math.max(0, this.#publishers[topic].subscriptionCount - own);
   }

@@ -1,16 +1,12 @@
 import type { Alert } from '../../core/alerts/alert.ts';
 import type { HealthStatus } from '../../core/health-status.ts';
 import type { Log } from '../../core/ports.ts';
-import type { ShutdownProgress } from '../../core/shutdown/shutdown.ts';
 import { rarely } from '../../rtps/log.ts';
-import { encode } from '../../rtps/wire/cdr.ts';
-import { diagnosticArray } from '../diagnostics.ts';
 import { type GraphOptions, type RosDetails, type RosTransport, type ShutdownServer, sharedShutdownProblem } from '../graph.ts';
-import { ALERT, DIAGNOSTIC_ARRAY, HEALTH_STATUS, SHUTDOWN_STATUS } from '../interfaces.generated.ts';
-import { alertMessage, healthStatusMessage, shutdownStatusMessage } from '../messages.ts';
+import { GraphPublisher, type PublishedTopic } from '../publisher.ts';
 import { Arrivals } from './arrivals.ts';
 import { type RclPlace, withRcl } from './library.ts';
-import { Session, type TopicName } from './session.ts';
+import { Session } from './session.ts';
 
 export interface RclnodejsOptions extends GraphOptions, RclPlace {
   /** Serves the safe shutdown instead of rclnodejs, whose service cannot identify callers; null: rclnodejs does, if it is offered. */
@@ -20,8 +16,6 @@ export interface RclnodejsOptions extends GraphOptions, RclPlace {
 
 /** Longest wait of the executor; a message or a request ends it at once. */
 const SPIN_MS = 500;
-/** Shortest time between two messages on /diagnostics, whatever the publish frequency: its readers are people and aggregators. */
-const DIAGNOSTICS_SECONDS = 1;
 /** Period of scans of the graph for new and removed topics and nodes. */
 const SCAN_MS = 5000;
 /** Period of scans for clients of parameter services, short because a person is waiting. */
@@ -33,20 +27,20 @@ const LOG_PERIOD_SECONDS = 60;
 const DUPLICATE_SCANS = 8;
 
 /** Takes part in the ROS 2 graph through rclnodejs, rcl and the configured middleware. */
-export class RclnodejsTransport implements RosTransport {
+export class RclnodejsTransport extends GraphPublisher implements RosTransport {
   readonly #options: RclnodejsOptions;
   readonly #log: Log;
   readonly #arrivals: Arrivals;
   #session: Session | null = null;
   #scanTimer: NodeJS.Timeout | null = null;
   #parameterTimer: NodeJS.Timeout | null = null;
-  #diagnosticsSeconds = Number.NEGATIVE_INFINITY;
   #problem: string | null = null;
   #peers: number | null = null;
   #duplicateScans = 0;
   #otherServers = 0;
 
   constructor(options: RclnodejsOptions) {
+    super(options);
     this.#options = options;
     this.#log = rarely(options.log, options.monotonicSeconds, LOG_PERIOD_SECONDS);
     this.#arrivals = new Arrivals(options);
@@ -76,22 +70,14 @@ export class RclnodejsTransport implements RosTransport {
     }
   }
 
-  publishHealth(status: HealthStatus): void {
+  override publishHealth(status: HealthStatus): void {
     this.#arrivals.addSentHealth(status);
-    this.#publish('healthStatus', () => encode(HEALTH_STATUS, { ...healthStatusMessage(status) }));
-    const now = this.#options.monotonicSeconds();
-    if (now - this.#diagnosticsSeconds < DIAGNOSTICS_SECONDS * 0.99 || !this.#hasSubscribers('diagnostics')) return;
-    this.#diagnosticsSeconds = now;
-    this.#publish('diagnostics', () => encode(DIAGNOSTIC_ARRAY, { ...diagnosticArray(status, this.#options.diagnostics()) }));
+    super.publishHealth(status);
   }
 
-  publishAlert(alert: Alert): void {
+  override publishAlert(alert: Alert): void {
     this.#arrivals.addSentAlert(alert);
-    this.#publish('alerts', () => encode(ALERT, { ...alertMessage(alert) }));
-  }
-
-  publishShutdown(progress: ShutdownProgress): void {
-    this.#publish('shutdownStatus', () => encode(SHUTDOWN_STATUS, { ...shutdownStatusMessage(progress) }));
+    super.publishAlert(alert);
   }
 
   get isObserving(): boolean {
@@ -124,7 +110,7 @@ export class RclnodejsTransport implements RosTransport {
     return this.#options.prepared.distro === 'humble';
   }
 
-  #hasSubscribers(topic: TopicName): boolean {
+  protected hasSubscribers(topic: PublishedTopic): boolean {
     try {
       return (this.#session?.subscriberCount(topic) ?? 0) > 0;
     } catch {
@@ -133,10 +119,9 @@ export class RclnodejsTransport implements RosTransport {
   }
 
   /** An error of the middleware is logged and must not stop the service. */
-  #publish(topic: TopicName, serialize: () => Buffer): void {
-    if (!this.#session) return;
+  protected send(topic: PublishedTopic, message: Buffer): void {
     try {
-      this.#session.publish(topic, serialize());
+      this.#session?.publish(topic, message);
     } catch (error) {
       this.#log('error', 'cannot publish through rclnodejs', { topic: this.#options.names.topics[topic], error: (error as Error).message });
     }
