@@ -1,9 +1,9 @@
 /** Cost of receiving 10, 100 and 300 simulated robots on the ROS 2 graph, on a separate network. */
 import { peersUnavailable } from '../testkit/dds/peers.ts';
-import { type FleetResult, type FleetSetup, measureFleet } from './support/fleet-measure.ts';
+import { type FleetResult, type FleetSetup, measureFleet } from './fleet/measure.ts';
+import { unsourceRos } from './ros/installation.ts';
 import type { Outcome, Row } from './support/outcome.ts';
 import { benchmark } from './support/program.ts';
-import { unsourceRos } from './support/ros-installation.ts';
 import { sysTree } from './support/sensor-tree.ts';
 import { quantile, worst } from './support/statistics.ts';
 

@@ -2,13 +2,13 @@
 
 import { peersUnavailable } from '../testkit/dds/peers.ts';
 import { Network } from '../testkit/network/network.ts';
+import { type AtRest, type Contestant, measureAtRest } from './ros/at-rest.ts';
+import { prepareRos, type RosInstallation, unsourceRos } from './ros/installation.ts';
+import { bundlePublisher } from './ros/processes.ts';
+import { measureStream, type StreamResult } from './ros/stream.ts';
+import { VENDOR_NAMES, VENDORS, type Vendor } from './ros/subscriber.ts';
 import type { Outcome, Row } from './support/outcome.ts';
 import { benchmark, type Context } from './support/program.ts';
-import { type AtRest, type Contestant, measureAtRest } from './support/ros-at-rest.ts';
-import { prepareRos, type RosInstallation, unsourceRos } from './support/ros-installation.ts';
-import { bundlePublisher } from './support/ros-processes.ts';
-import { measureStream, type StreamResult } from './support/ros-stream.ts';
-import { VENDOR_NAMES, VENDORS, type Vendor } from './support/ros-subscriber.ts';
 import { sysTree } from './support/sensor-tree.ts';
 import { median, quantile, worst } from './support/statistics.ts';
 

@@ -178,7 +178,7 @@ t.test('list', async (t) => {
   const running = await listed(data);
   t.equal(running.status, 'WARNING', 'a job failed last');
   t.match(running.stdout, /^OK {8}the scheduler runs since 2026-06-09 10:00\n/);
-  t.match(running.stdout, /\nbackup_logs +0 0 \* \* \* +2026-06-10 00:00 +61 s +CRITICAL +catch_up +2099-06-11 00:00 +7 +1 +3 +0\n/);
+  t.match(running.stdout, /\nbackup_logs +0 0 \* \* \* +2026-06-10 00:00 +1 min 1 s +CRITICAL +catch_up +2099-06-11 00:00 +7 +1 +3 +0\n/);
   t.match(running.stdout, /\nCRITICAL {2}backup_logs failed last \(exit code 2\):\n {2}CRITICAL {2}disk full\n$/);
   t.same((await listed(data)).document, document);
 

@@ -2,15 +2,15 @@ import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { hasRootRights } from '../src/client/root-helper.ts';
 import { chooseArchive, extractBackup, listBackups } from './backup/archives.ts';
-import { checkService, samplesSince } from './backup/check-service.ts';
 import { DATABASE } from './backup/manifest.ts';
-import { restClientNow, restoreConfig } from './backup/restore-config.ts';
-import { freeStamp, Refused, type Rollback, restoreFiles, rollBack } from './backup/restore-files.ts';
-import { type Plan, planRestore, stagingFolder } from './backup/restore-plan.ts';
-import { failureOf, previewOf, type Restored, reportOf } from './backup/restore-report.ts';
-import { swapDatabase } from './backup/swap-database.ts';
-import { lockDataFolder, type Services, systemdServices } from './backup/units.ts';
 import type { Job, JobArguments, JobContext, JobResult } from './lib/job.ts';
+import { checkService, samplesSince } from './restore/check-service.ts';
+import { restClientNow, restoreConfig } from './restore/restore-config.ts';
+import { freeStamp, Refused, type Rollback, restoreFiles, rollBack } from './restore/restore-files.ts';
+import { type Plan, planRestore, stagingFolder } from './restore/restore-plan.ts';
+import { failureOf, previewOf, type Restored, reportOf } from './restore/restore-report.ts';
+import { swapDatabase } from './restore/swap-database.ts';
+import { lockDataFolder, type Services, systemdServices } from './restore/units.ts';
 import { lockNamed } from './schedule/job-lock.ts';
 
 export const restoreBackup: Job = {

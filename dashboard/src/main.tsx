@@ -1,13 +1,13 @@
-import './style.css';
+import './styles/style.css';
 import { render } from 'preact';
-import { Api, type TokenStore } from './api.ts';
-import { App } from './app.tsx';
-import { Monitor, TIMING } from './monitor.ts';
-import { viewProps } from './page.ts';
-import { hrefOf, readRoute } from './route.ts';
-import { applyScheme } from './settings.tsx';
+import { Api, type TokenStore } from './model/api.ts';
+import { Monitor, TIMING } from './model/monitor.ts';
+import type { Range } from './model/windows.ts';
+import { App } from './page/app.tsx';
+import { viewProps } from './page/page.ts';
+import { hrefOf, readRoute } from './page/route.ts';
+import { applyScheme } from './page/settings.tsx';
 import { queryOf, readRange } from './views/node/range.ts';
-import type { Range } from './windows.ts';
 import { chooseLanguage } from './words/words.ts';
 
 const TOKEN_KEY = 'edge-health-token';

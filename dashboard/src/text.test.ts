@@ -1,6 +1,6 @@
 import t from 'tap';
-import { buildBook, openOnOtherNodes } from './alert-book.ts';
-import { type Connection, initialConnection } from './connection.ts';
+import { buildBook, openOnOtherNodes } from './model/alert-book.ts';
+import { type Connection, initialConnection } from './model/connection.ts';
 import {
   alertFigures,
   alertTitle,

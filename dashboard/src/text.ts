@@ -1,7 +1,7 @@
-import type { AlertBook, Entry, OtherNodes } from './alert-book.ts';
-import type { Connection } from './connection.ts';
-import type { Tile } from './fleet.ts';
 import { decimal, duration, limit, timeOfDay } from './format.ts';
+import type { AlertBook, Entry, OtherNodes } from './model/alert-book.ts';
+import type { Connection } from './model/connection.ts';
+import type { Tile } from './model/fleet.ts';
 import { type Alert, type HealthStatus, METRICS, type Metric, type ShutdownState, type Status, type StatusDocument } from './types.ts';
 import { words } from './words/words.ts';
 

@@ -8,10 +8,10 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
 import { DASHBOARD_BUILD } from '../../scripts/dashboard.ts';
-import type * as AlertBook from '../src/alert-book.ts';
-import type * as Page from '../src/page.ts';
-import type { PageState } from '../src/page-state.ts';
-import { readRoute } from '../src/route.ts';
+import type * as AlertBook from '../src/model/alert-book.ts';
+import type * as Page from '../src/page/page.ts';
+import type { PageState } from '../src/page/page-state.ts';
+import { readRoute } from '../src/page/route.ts';
 import type { Alert, HealthStatus, NodeState, ReliabilityReports, StatusDocument } from '../src/types.ts';
 import type { chooseLanguage } from '../src/words/words.ts';
 
@@ -29,11 +29,11 @@ interface Bundle {
 const SOURCE = `
 export { h } from 'preact';
 export { renderToString } from 'preact-render-to-string';
-export { App } from './app.tsx';
+export { App } from './page/app.tsx';
 export { Reports } from './views/system/reports.tsx';
-export { viewProps } from './page.ts';
-export { initialState } from './page-state.ts';
-export { buildBook } from './alert-book.ts';
+export { viewProps } from './page/page.ts';
+export { initialState } from './page/page-state.ts';
+export { buildBook } from './model/alert-book.ts';
 export { chooseLanguage } from './words/words.ts';
 `;
 

@@ -3,11 +3,11 @@ import { basename, join, resolve } from 'node:path';
 import { wayToPermission } from '../../src/core/platform/permission.ts';
 import { makeFolder } from '../lib/files.ts';
 import type { JobContext, JobResult } from '../lib/job.ts';
+import { Refused } from '../restore/restore-files.ts';
+import { resultOf } from '../restore/restore-report.ts';
 import { megabytes } from './disk-space.ts';
 import { backupFolder, backupsIn, newestFirst, newestNow, timeOfBackup } from './names.ts';
 import { extractArchive, readArchive } from './read-archive.ts';
-import { Refused } from './restore-files.ts';
-import { resultOf } from './restore-report.ts';
 
 /** The archive by its path, by its name in the folder of backups, or the newest there. */
 export async function chooseArchive({ dataFolder, nowMs }: JobContext, name = 'latest'): Promise<string> {

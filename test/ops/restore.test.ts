@@ -2,8 +2,8 @@ import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rm
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import t from 'tap';
-import type { Services } from '../../ops/backup/units.ts';
-import { systemdServices, unitsOf } from '../../ops/backup/units.ts';
+import type { Services } from '../../ops/restore/units.ts';
+import { systemdServices, unitsOf } from '../../ops/restore/units.ts';
 import { runRestore } from '../../ops/restore_backup.ts';
 import { inspectDatabase } from '../../src/client/inspect-database.ts';
 import type { HealthStatus } from '../../src/core/health-status.ts';

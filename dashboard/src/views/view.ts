@@ -1,10 +1,10 @@
 import type { VNode } from 'preact';
-import type { Api } from '../api.ts';
-import type { Tile } from '../fleet.ts';
-import type { PageState } from '../page-state.ts';
-import type { Route } from '../route.ts';
+import type { Api } from '../model/api.ts';
+import type { Tile } from '../model/fleet.ts';
+import type { Range } from '../model/windows.ts';
+import type { PageState } from '../page/page-state.ts';
+import type { Route } from '../page/route.ts';
 import type { Headline, LinkText } from '../text.ts';
-import type { Range } from '../windows.ts';
 
 /** Everything that a view may show. Times are milliseconds since the epoch. */
 export interface ViewProps {

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { markupOf, NOW_MS, reportsMarkup, statusOf, textOf } from '../../testing/markup.ts';
-import { initialConnection } from '../connection.ts';
+import { initialConnection } from '../model/connection.ts';
 import type { Alert } from '../types.ts';
 
 const alert = (node: string, metric: string, more: Partial<Alert> = {}): Alert => ({

@@ -1,11 +1,11 @@
-import { planRestore } from '../../../ops/backup/restore-plan.ts';
 import { NOT_THERE } from '../../../ops/collect/testing/context.ts';
 import type { JobContext } from '../../../ops/lib/job.ts';
+import { planRestore } from '../../../ops/restore/restore-plan.ts';
 import { restore } from '../../../ops/restore_backup.ts';
 import { RestClient } from '../../../src/client/rest.ts';
 import { loadConfig } from '../../../src/config/load.ts';
 
-// A restore that is killed before the step with a name (ops/backup/swap-database.ts). Arguments: configuration, data folder, archive, step.
+// A restore that is killed before the step with a name (ops/restore/swap-database.ts). Arguments: configuration, data folder, archive, step.
 
 const [, , configFile = '', dataFolder = '', archive = '', step = ''] = process.argv;
 const loaded = loadConfig(configFile);

@@ -1,5 +1,5 @@
 import type { Test } from 'tap';
-import type { Services } from '../../../ops/backup/units.ts';
+import type { Services } from '../../../ops/restore/units.ts';
 import type { Alert } from '../../../src/core/alerts/alert.ts';
 import type { HealthStatus } from '../../../src/core/health-status.ts';
 import type { BackupSite } from '../../../testkit/ops/backup-site.ts';

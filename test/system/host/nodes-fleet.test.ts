@@ -1,5 +1,5 @@
 import t from 'tap';
-import { RobotHost } from '../../../bench/support/fleet-robots.ts';
+import { RobotHost } from '../../../bench/fleet/robots.ts';
 import type { Aggregate } from '../../../src/core/ports.ts';
 import type { StatusDocument } from '../../../src/http/api/schema.ts';
 import { Cleanup } from '../../../testkit/cleanup.ts';

@@ -1,11 +1,11 @@
 import type { VNode } from 'preact';
 import { useState } from 'preact/hooks';
-import type { Episode } from '../../episodes.ts';
 import { decimal, duration, limit } from '../../format.ts';
-import { SEVERITY_ICONS } from '../../icons.tsx';
-import { hrefOf } from '../../route.ts';
+import type { Episode } from '../../model/episodes.ts';
+import { SEVERITY_ICONS } from '../../page/icons.tsx';
+import { hrefOf } from '../../page/route.ts';
+import { Time } from '../../page/time.tsx';
 import { alertHelp, alertTitle, isMetric } from '../../text.ts';
-import { Time } from '../../time.tsx';
 import type { Alert } from '../../types.ts';
 import { words } from '../../words/words.ts';
 import type { ViewProps } from '../view.ts';

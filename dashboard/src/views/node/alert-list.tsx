@@ -1,8 +1,8 @@
 import type { VNode } from 'preact';
-import { type Entry, openOnOtherNodes } from '../../alert-book.ts';
 import { timeOfDay } from '../../format.ts';
-import { SEVERITY_ICONS, STATUS_ICONS } from '../../icons.tsx';
-import type { PageState } from '../../page-state.ts';
+import { type Entry, openOnOtherNodes } from '../../model/alert-book.ts';
+import { SEVERITY_ICONS, STATUS_ICONS } from '../../page/icons.tsx';
+import type { PageState } from '../../page/page-state.ts';
 import { alertFigures, alertTitle, otherNodesText } from '../../text.ts';
 import { words } from '../../words/words.ts';
 

@@ -1,9 +1,9 @@
 import type { VNode } from 'preact';
 import { duration, timeOfDay } from '../../format.ts';
-import { SEVERITY_ICONS } from '../../icons.tsx';
-import { hrefOf } from '../../route.ts';
+import { SEVERITY_ICONS } from '../../page/icons.tsx';
+import { hrefOf } from '../../page/route.ts';
+import { Time } from '../../page/time.tsx';
 import { metricName } from '../../text.ts';
-import { Time } from '../../time.tsx';
 import { words } from '../../words/words.ts';
 import type { Moment, Span } from './timeline.ts';
 

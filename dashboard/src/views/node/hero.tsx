@@ -1,5 +1,5 @@
 import type { ComponentChildren, VNode } from 'preact';
-import { Ring, STATUS_ICONS } from '../../icons.tsx';
+import { Ring, STATUS_ICONS } from '../../page/icons.tsx';
 import type { Headline } from '../../text.ts';
 import { words } from '../../words/words.ts';
 

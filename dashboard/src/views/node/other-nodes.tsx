@@ -1,7 +1,7 @@
 import type { VNode } from 'preact';
-import type { OtherNodes } from '../../alert-book.ts';
-import { SEVERITY_ICONS } from '../../icons.tsx';
-import { hrefOf } from '../../route.ts';
+import type { OtherNodes } from '../../model/alert-book.ts';
+import { SEVERITY_ICONS } from '../../page/icons.tsx';
+import { hrefOf } from '../../page/route.ts';
 import { otherNodesText } from '../../text.ts';
 import { words } from '../../words/words.ts';
 

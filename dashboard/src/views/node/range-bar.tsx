@@ -1,6 +1,6 @@
 import type { VNode } from 'preact';
 import { dateTime } from '../../format.ts';
-import { edgesOf, type Range, WINDOWS } from '../../windows.ts';
+import { edgesOf, type Range, WINDOWS } from '../../model/windows.ts';
 import { words } from '../../words/words.ts';
 import { shifted, zoomed } from './range.ts';
 

@@ -1,5 +1,5 @@
 import t from 'tap';
-import type { Range } from '../../windows.ts';
+import type { Range } from '../../model/windows.ts';
 import { queryOf, readRange, selected, shifted, zoomed } from './range.ts';
 
 const NOW = Date.UTC(2026, 2, 4, 12);

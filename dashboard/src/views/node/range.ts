@@ -1,4 +1,4 @@
-import { DEFAULT_RANGE, type Range, rangeMs, WINDOWS } from '../../windows.ts';
+import { DEFAULT_RANGE, type Range, rangeMs, WINDOWS } from '../../model/windows.ts';
 
 const SHORTEST_MS = 10_000;
 /** As long as samples may be kept. */

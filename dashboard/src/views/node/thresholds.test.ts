@@ -1,6 +1,6 @@
 import t from 'tap';
-import { buildBook } from '../../alert-book.ts';
-import { initialState } from '../../page-state.ts';
+import { buildBook } from '../../model/alert-book.ts';
+import { initialState } from '../../page/page-state.ts';
 import type { Alert, StatusDocument } from '../../types.ts';
 import { thresholdsOf } from './thresholds.ts';
 

@@ -1,5 +1,5 @@
-import { openAlertsAbout } from '../../alert-book.ts';
-import type { PageState } from '../../page-state.ts';
+import { openAlertsAbout } from '../../model/alert-book.ts';
+import type { PageState } from '../../page/page-state.ts';
 import type { Metric } from '../../types.ts';
 
 export interface Threshold {

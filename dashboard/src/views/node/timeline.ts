@@ -1,4 +1,4 @@
-import { nodeOfAlert } from '../../alert-book.ts';
+import { nodeOfAlert } from '../../model/alert-book.ts';
 import type { Alert, Severity, StatusDocument } from '../../types.ts';
 
 /** An alert, from its first to its last change, as far as it lies in the range. */

@@ -1,11 +1,11 @@
 import './style.css';
 import { Fragment, type VNode } from 'preact';
-import { openOnOtherNodes, statusWithAlerts } from '../../alert-book.ts';
-import { ageText, worstOther } from '../../fleet.ts';
-import { Gauge } from '../../icons.tsx';
-import { hrefOf } from '../../route.ts';
+import { openOnOtherNodes, statusWithAlerts } from '../../model/alert-book.ts';
+import { ageText, worstOther } from '../../model/fleet.ts';
+import { edgesOf } from '../../model/windows.ts';
+import { Gauge } from '../../page/icons.tsx';
+import { hrefOf } from '../../page/route.ts';
 import { clockNotices, headline, headlineOfOther, headlineOfStaleNode, notices } from '../../text.ts';
-import { edgesOf } from '../../windows.ts';
 import { words } from '../../words/words.ts';
 import type { View, ViewProps } from '../view.ts';
 import { AlertList } from './alert-list.tsx';

@@ -1,7 +1,7 @@
 import type { ComponentChildren, VNode } from 'preact';
 import { bytes, duration, hertz } from '../../format.ts';
-import { hrefOf } from '../../route.ts';
-import { Time } from '../../time.tsx';
+import { hrefOf } from '../../page/route.ts';
+import { Time } from '../../page/time.tsx';
 import type { ShutdownState, StatusDocument } from '../../types.ts';
 import { words } from '../../words/words.ts';
 

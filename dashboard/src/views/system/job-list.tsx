@@ -1,5 +1,5 @@
 import type { VNode } from 'preact';
-import { Ring, STATUS_ICONS } from '../../icons.tsx';
+import { Ring, STATUS_ICONS } from '../../page/icons.tsx';
 import type { OpsState } from '../../types.ts';
 import { words } from '../../words/words.ts';
 import { type JobRow, summarizeJobs } from './jobs.ts';

@@ -1,9 +1,9 @@
 import type { VNode } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import type { Api } from '../../api.ts';
 import { duration } from '../../format.ts';
-import { STATUS_ICONS } from '../../icons.tsx';
-import { Time } from '../../time.tsx';
+import type { Api } from '../../model/api.ts';
+import { STATUS_ICONS } from '../../page/icons.tsx';
+import { Time } from '../../page/time.tsx';
 import type { ReliabilityReports, Report, Status } from '../../types.ts';
 import { words } from '../../words/words.ts';
 import { Card } from './facts.tsx';

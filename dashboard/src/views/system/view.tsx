@@ -1,6 +1,6 @@
 import './style.css';
 import type { VNode } from 'preact';
-import { Gear } from '../../icons.tsx';
+import { Gear } from '../../page/icons.tsx';
 import { words } from '../../words/words.ts';
 import type { View, ViewProps } from '../view.ts';
 import { RosCard, ServiceCard, ShutdownCard, StorageCard } from './facts.tsx';

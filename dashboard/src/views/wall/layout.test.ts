@@ -1,5 +1,5 @@
 import t from 'tap';
-import type { Tile } from '../../fleet.ts';
+import type { Tile } from '../../model/fleet.ts';
 import type { Status } from '../../types.ts';
 import { gapPx, layoutOf, tileTextPx, worstFirst } from './layout.ts';
 

@@ -1,4 +1,4 @@
-import { compareNames, type Tile } from '../../fleet.ts';
+import { compareNames, type Tile } from '../../model/fleet.ts';
 import type { Status } from '../../types.ts';
 
 /** Up to this many nodes share the screen, without scrolling. */

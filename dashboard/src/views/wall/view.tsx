@@ -1,10 +1,10 @@
 import './style.css';
 import type { RefObject, VNode } from 'preact';
 import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { ageText, fleetText, type Tile } from '../../fleet.ts';
 import { formatted } from '../../format.ts';
-import { Grid, STATUS_ICONS } from '../../icons.tsx';
-import { hrefOf } from '../../route.ts';
+import { ageText, fleetText, type Tile } from '../../model/fleet.ts';
+import { Grid, STATUS_ICONS } from '../../page/icons.tsx';
+import { hrefOf } from '../../page/route.ts';
 import { METRICS } from '../../types.ts';
 import { words } from '../../words/words.ts';
 import type { View, ViewProps } from '../view.ts';

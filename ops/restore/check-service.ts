@@ -1,0 +1,81 @@
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as later } from 'node:timers/promises';
+import type { AggregateDocument, StatusDocument } from '../../src/client/documents.ts';
+import type { RestClient } from '../../src/client/rest.ts';
+import { DAY_MS, isoUtc, MINUTE_MS } from '../../src/core/time/time.ts';
+import { DATABASE_FILE } from '../backup/database.ts';
+import type { DatabaseCounts, Manifest } from '../backup/manifest.ts';
+import type { JobContext } from '../lib/job.ts';
+
+/** How long a service may take from its start until it answers and its storage is ok. */
+const START_SECONDS = 90;
+const POLL_MS = 250;
+/** Once it runs, the service keeps averages of minutes instead of older samples; they count the samples, but not at either end. */
+const EXACT_MS = 8 * DAY_MS;
+const NEARLY = 0.99;
+/** Older averages may have been removed. */
+const COUNTED_MS = 80 * DAY_MS;
+
+/** Samples that a running service has of a node in a range, which excludes its end. */
+async function samplesOf(rest: RestClient, range: { node: string; from: string; to: string }, signal?: AbortSignal): Promise<number> {
+  const options = { timeoutSeconds: 60, ...(signal && { signal }) };
+  return (await rest.json<AggregateDocument>(`/health/aggregate?${new URLSearchParams(range)}`, options)).samples_received;
+}
+
+/** Waits until the service answers with a sample of its own and its storage is ok; throws with what is wrong after `seconds`. */
+async function waitForService(rest: RestClient, seconds: number): Promise<StatusDocument> {
+  const deadline = performance.now() + seconds * 1000;
+  for (;;) {
+    try {
+      await rest.json('/health');
+      const status = await rest.json<StatusDocument>('/status');
+      if (status.storage.state === 'ok') return status;
+      throw new Error(`its storage is ${status.storage.state}: ${status.storage.error}`);
+    } catch (error) {
+      if (performance.now() > deadline) throw new Error(`the service is not ready after ${seconds} s: ${(error as Error).message}`);
+      await later(POLL_MS);
+    }
+  }
+}
+
+/** Checks that a service just started works with the restored database; throws with what is wrong. */
+export async function checkService(
+  rest: RestClient,
+  database: DatabaseCounts,
+  { nowMs, seconds = START_SECONDS }: { readonly nowMs: number; readonly seconds?: number },
+): Promise<{ readonly samples: number }> {
+  const { storage } = await waitForService(rest, seconds);
+  if (storage.quarantined.length > 0)
+    throw new Error(`the service did not accept the restored database, and quarantined it: ${storage.quarantined.join(', ')}`);
+  let found = 0;
+  let expected = 0;
+  let isExact = true;
+  for (const { first, last, node, samples } of database.nodes) {
+    // Samples of a node with a wrong clock lie anywhere in time, and may be removed at once.
+    if (first === null || last === null || Date.parse(last) < nowMs - COUNTED_MS || Date.parse(last) > nowMs) continue;
+    expected += samples;
+    isExact &&= Date.parse(first) > nowMs - EXACT_MS;
+    found += await samplesOf(rest, { node, from: first, to: isoUtc(Date.parse(last) + 1) });
+  }
+  if (found < expected * (isExact ? 1 : NEARLY)) throw new Error(`of ${expected} samples the service finds ${found}`);
+  return { samples: found };
+}
+
+/** Samples recorded since a backup was made, which would be kept with the current database; null: not known, as the service does not answer. */
+export async function samplesSince({ database, made }: Manifest, { dataFolder, nowMs, rest, signal }: JobContext): Promise<number | null> {
+  if (!database) return 0;
+  if (Date.parse(made) >= nowMs()) return null;
+  const to = isoUtc(nowMs() + MINUTE_MS);
+  try {
+    const { nodes } = await rest.json<{ nodes: { node_name: string }[] }>('/status', { signal });
+    let samples = 0;
+    for (const { node_name } of nodes) samples += await samplesOf(rest, { node: node_name, from: made, to }, signal);
+    return samples;
+  } catch {
+    signal.throwIfAborted();
+    // Without a readable file there is no sample to lose; with one the number is unknown.
+    const hasDatabase = await stat(join(dataFolder, DATABASE_FILE)).catch(() => null);
+    return hasDatabase === null ? 0 : null;
+  }
+}
