@@ -55,7 +55,7 @@ t.test('output and exit status of a child process decide', async (t) => {
 t.test('SIGTERM reaches the whole process group', async (t) => {
   const ending = new AbortController();
   const file = join(folder, 'pids');
-  const ended = child(`sleep 600 & echo $! > '${file}'; trap 'echo tidied; exit 2' TERM; wait`)('backup_logs', 'schedule', ending.signal);
+  const ended = child(`trap 'echo tidied; exit 2' TERM; sleep 600 & echo $! > '${file}'; wait`)('backup_logs', 'schedule', ending.signal);
   await until('its child runs', () => existsSync(file) && readFileSync(file, 'utf8').endsWith('\n'));
   ending.abort();
   t.same(await ended, { status: 'CRITICAL', lines: ['tidied'] });
