@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { openLibc } from '../../src/core/platform/libc.ts';
+import { openLibc } from './libc.ts';
 
 /** asm-generic/mman-common.h; the same on every architecture supported by Node. */
 const MADV_DONTNEED = 4;
