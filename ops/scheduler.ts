@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { systemClocks } from '../src/core/platform/clocks.ts';
 import { createLogger } from '../src/core/platform/log.ts';
+import { releaseProgramPagesHourly } from '../src/core/platform/program-pages.ts';
 import type { Job } from './lib/job.ts';
 import { createNotifier } from './notify/notifier.ts';
 import { jobRunner } from './schedule/execution.ts';
@@ -58,7 +59,9 @@ a data folder: a second one exits with 3. SIGHUP reloads the configuration; SIGT
     notifier.start();
     process.on('SIGHUP', reload);
     log('notice', `the scheduler of edge-health ${version} is running`, { config: configFile, data: dataFolder });
+    const stopReleasing = releaseProgramPagesHourly();
     if (!signal.aborted) await once(signal, 'abort');
+    stopReleasing();
     log('notice', `${(signal.reason as Error).message}, shutting down`);
     systemd?.notify('STOPPING=1\nSTATUS=stopping: waiting for jobs to end');
     await jobs.stop();

@@ -17,7 +17,7 @@ import { MAX_NODE_NAME } from '../core/node-name.ts';
 import { systemClocks } from '../core/platform/clocks.ts';
 import { createLogger, type Logger } from '../core/platform/log.ts';
 import { serviceManager, watchdogSeconds } from '../core/platform/notify.ts';
-import { releaseProgramPages } from '../core/platform/program-pages.ts';
+import { releaseProgramPagesHourly } from '../core/platform/program-pages.ts';
 import { graphNames, monitorName } from '../ros/names.ts';
 import { findRos } from '../ros/rclnodejs/finding.ts';
 import { environmentFor } from '../ros/rclnodejs/prepared.ts';
@@ -27,9 +27,6 @@ import { EXIT } from './exit-codes.ts';
 
 /** Time for a start in progress to complete after SIGTERM, before the process is killed. */
 const START_GRACE_MS = 5000;
-/** When pages of the program that only the start used are released, and how often those of rare work. */
-const FIRST_RELEASE_MS = 60_000;
-const RELEASE_MS = 3_600_000;
 
 export const run: Command = {
   summary: 'Run the monitor until SIGTERM or Ctrl-C',
@@ -124,10 +121,9 @@ Exit codes: 0 stopped by a signal, 1 failed, 64 wrong usage, 75 port or data fol
     } catch (error) {
       return failed(error as NodeJS.ErrnoException, config, logger);
     }
-    const releasing = [setTimeout(releaseProgramPages, FIRST_RELEASE_MS), setInterval(releaseProgramPages, RELEASE_MS)];
-    for (const timer of releasing) timer.unref();
+    const stopReleasing = releaseProgramPagesHourly();
     const signal = await signals.ended;
-    for (const timer of releasing) clearTimeout(timer);
+    stopReleasing();
     logger.log('notice', `received ${signal}, shutting down`);
     void withdrawService(folder);
     await service.stop();

@@ -22,6 +22,20 @@ export function releaseProgramPages(): number {
   return bytes;
 }
 
+/** When the pages that only the start used are released, and how often those of rare work. */
+const FIRST_MS = 60_000;
+const PERIOD_MS = 3_600_000;
+
+/** Releases the program's pages a minute from now and then hourly, for a program that runs for months. Returns what ends it. */
+export function releaseProgramPagesHourly(): () => void {
+  const first = setTimeout(releaseProgramPages, FIRST_MS).unref();
+  const hourly = setInterval(releaseProgramPages, PERIOD_MS).unref();
+  return () => {
+    clearTimeout(first);
+    clearInterval(hourly);
+  };
+}
+
 export interface Mapping {
   /** Addresses; `to` is exclusive. */
   readonly from: bigint;
