@@ -54,7 +54,7 @@ Exit codes: 0 done, 1 not forgotten, 64 wrong usage, 69 service not reachable, 7
       if (error instanceof ServiceRefused && error.code === 'unauthorized' && isUnreadable(loaded))
         return fail(EXIT.noPermission, `a token is required, and ${file} cannot be read by this user; run: sudo edge-health nodes`);
       const remedy = url === null ? '; is it running? systemctl status edge-health' : '';
-      return fail(EXIT.unavailable, `edge-health does not answer at ${service?.base ?? url}: ${cause?.code ?? message}${remedy}`);
+      return fail(EXIT.unavailable, `no response from the service at ${service?.base ?? url}: ${cause?.code ?? message}${remedy}`);
     }
     const asJson = options['json'] === true;
     if (action === 'forget') return forget(name ?? null, document.control_socket, asJson);
@@ -77,7 +77,7 @@ async function forget(name: string | null, socket: string | null, asJson: boolea
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     if (code === 'EACCES' || code === 'EPERM')
-      return fail(EXIT.noPermission, `${user} may not use ${socket}: run this with sudo, or as a member of the group edge-health`);
+      return fail(EXIT.noPermission, `the user ${user} may not use ${socket}: run this with sudo, or as a member of the group edge-health`);
     return fail(EXIT.unavailable, `${socket} cannot be reached: ${code ?? message}`);
   }
 }

@@ -46,7 +46,7 @@ Exit codes (Nagios-compatible): 0 OK, 1 WARNING, 2 ERROR or CRITICAL, 3 UNKNOWN 
       else if (denied !== null) printProblem(`edge-health: rest.token_file: ${denied}`);
       else {
         const remedy = url === null ? '; is it running? systemctl status edge-health' : '';
-        printProblem(`edge-health does not answer at ${base}: ${cause}${remedy}`);
+        printProblem(`edge-health: no response from the service at ${base}: ${cause}${remedy}`);
       }
       return STATUS_EXIT.UNKNOWN;
     }

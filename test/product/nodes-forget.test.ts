@@ -101,7 +101,7 @@ t.test('only the file permissions of the socket decide who may ask', { skip: can
   t.equal(refused.code, 77);
   t.match(
     refused.stderr,
-    /^edge-health nodes: alice may not use \S+control\.sock: run this with sudo, or as a member of the group edge-health\n/,
+    /^edge-health nodes: the user alice may not use \S+control\.sock: run this with sudo, or as a member of the group edge-health\n/,
   );
 });
 
@@ -110,7 +110,7 @@ t.test('a service that is not running, one elsewhere, and wrong usage', async (t
   for (const argv of [[], ['forget', 'robot1']]) {
     const { code, stderr } = await nodes(gone, argv);
     t.equal(code, 69);
-    t.match(stderr, /^edge-health nodes: edge-health does not answer at http:\/\/127\.0\.0\.1:9: ECONNREFUSED\n$/);
+    t.match(stderr, /^edge-health nodes: no response from the service at http:\/\/127\.0\.0\.1:9: ECONNREFUSED\n$/);
   }
   t.match(await nodes({ url: 'http://192.0.2.1:5000' }, ['forget', 'robot1']), {
     code: 64,

@@ -14,7 +14,7 @@ for (const suite of SUITES) {
     t.equal(refused.code, 77);
     t.match(
       refused.stderr,
-      /^edge-health nodes: alice may not use \/run\/edge-health\/control\.sock: run this with sudo, or as a member of the group edge-health\n$/,
+      /^edge-health nodes: the user alice may not use \/run\/edge-health\/control\.sock: run this with sudo, or as a member of the group edge-health\n$/,
     );
     for (const user of ['bob', 'root']) {
       const { code, stderr } = await machine.run(forget, { user });
@@ -25,6 +25,9 @@ for (const suite of SUITES) {
     await machine.systemctl('stop', 'edge-health');
     const stopped = await machine.run(forget);
     t.equal(stopped.code, 69);
-    t.match(stopped.stderr, /does not answer at http:\/\/127\.0\.0\.1:5000: ECONNREFUSED; is it running\? systemctl status edge-health\n$/);
+    t.match(
+      stopped.stderr,
+      /no response from the service at http:\/\/127\.0\.0\.1:5000: ECONNREFUSED; is it running\? systemctl status edge-health\n$/,
+    );
   });
 }
