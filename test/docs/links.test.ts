@@ -3,9 +3,12 @@ import { dirname, join, relative, resolve } from 'node:path';
 import t from 'tap';
 import { ROOT } from '../../testkit/service/service.ts';
 
-const PAGES = globSync(['*.md', '.github/**/*.md', 'docs/**/*.md', '{ops,systemd,harness,dashboard,bench,testkit,config,launch}/**/*.md', 'src/**/*.md'], {
-  cwd: ROOT,
-}).filter((page) => !page.includes('node_modules'));
+const PAGES = globSync(
+  ['*.md', '.github/**/*.md', 'docs/**/*.md', '{ops,systemd,harness,dashboard,bench,testkit,config,launch}/**/*.md', 'src/**/*.md'],
+  {
+    cwd: ROOT,
+  },
+).filter((page) => !page.includes('node_modules'));
 
 /** Markdown without code, in which nothing is a link. */
 const prose = (text: string): string =>
