@@ -39,7 +39,8 @@ async function test(context: JobContext, settings: Settings, only: string | null
   const results = await Promise.all(
     channels.map((channel) => (isDry ? shown(context, channel, message) : sent(context, channel, message))),
   );
-  const missing = only === null ? NOT_CONFIGURED : `${only}: this channel is not configured; see docs/configuration.md, ops.notify`;
+  const missing =
+    only === null ? NOT_CONFIGURED : `${only}: this channel is not configured; set ops.notify.${only} (man edge_health_config)`;
   const lines = [
     ...configurationLines(settings),
     ...results.flatMap((result) => result.lines),

@@ -14,7 +14,7 @@ export const reload: Command = {
   usage: 'reload [--config FILE]',
   help: `  --config FILE   configuration that the service was started with; default: as for "run"
 
-Applies the keys marked "reload" in docs/configuration.md. Prints every changed key that needs a restart, with the value that is
+Applies the keys marked "reload" in edge_health_config(5). Prints every changed key that needs a restart, with the value that is
 still in effect. A file with errors changes nothing. \`systemctl reload edge-health\` runs this command.
 Exit codes: 0 all keys applied, 1 keys need a restart, 64 wrong usage, 69 no service or no response, 78 file refused.`,
   options: { config: { type: 'string' } },

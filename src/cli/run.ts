@@ -37,7 +37,7 @@ export const run: Command = {
   --sys DIR       read DIR instead of /sys
   --ros-args …    ROS 2 arguments: -r __node:=NAME, -r __ns:=/NAMESPACE, -r FROM:=TO, --log-level LEVEL
 
-SIGHUP reloads the keys marked "reload" in docs/configuration.md, and the token. SIGTERM and SIGINT stop the service.
+SIGHUP reloads the keys marked "reload" in edge_health_config(5), and the token. SIGTERM and SIGINT stop the service.
 Exit codes: 0 stopped by a signal, 1 failed, 64 wrong usage, 75 port or data folder in use, 78 configuration invalid.`,
   options: { config: { type: 'string' }, proc: { type: 'string' }, sys: { type: 'string' } },
   positionals: 0,

@@ -175,7 +175,7 @@ t.test('a path that the unit hides is unavailable, not the empty file system lai
   const { problem } = await ask(homes);
   chmodSync(hidden, 0o700); // Else only root could remove it.
   t.equal(problem, null);
-  t.match(homes.readings()[1], { path: hidden, percent: null, problem: /^hidden from the service \(ProtectHome=/ });
+  t.match(homes.readings()[1], { path: hidden, percent: null, problem: /^hidden from the service; allow it with ProtectHome=/ });
   let looks = 0;
   const source = new DiskSource([folder], now, statfsOf({ [folder]: percentUsed(40) }), (_path, callback) => {
     looks += 1;

@@ -186,7 +186,7 @@ export class DiskSource implements Source {
       if (disk.isKnown) return answer(null, percent);
       this.#isHidden(disk.path, (hidden) => {
         disk.isKnown = !hidden;
-        answer(hidden ? 'hidden from the service (ProtectHome= of its unit); docs/appliance.md has the drop-in' : null, percent);
+        answer(hidden ? 'hidden from the service; allow it with ProtectHome=read-only (systemctl edit edge-health)' : null, percent);
       });
     });
   }

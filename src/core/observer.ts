@@ -8,7 +8,7 @@ export interface Appliance {
   readonly mode: ObserveMode;
 }
 
-/** Up to this many appliances, each observes all others. Each costs 0.1 % of a core at 1 Hz: 0.5 % in total (docs/fleet.md). */
+/** Up to this many appliances, each observes all others. Each costs 0.1 % of a core at 1 Hz: 0.5 % in total (docs/fleet/scaling.md). */
 export const MOST_WITHOUT_ELECTION = 4;
 
 /**

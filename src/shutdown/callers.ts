@@ -60,7 +60,7 @@ export class Callers {
     const user = known.length === 0 ? null : [...new Set(known.map(shownUser))].join(', ');
     const refusal = userRefusal(known, rules);
     if (refusal !== null || (senders && receivers)) return { refusal, user };
-    return { refusal: `cannot identify the user at UDP port ${port}; see docs/safe-shutdown.md, "Who may request it"`, user };
+    return { refusal: `cannot identify the user at UDP port ${port}; call from a program that runs until it has the response`, user };
   }
 }
 

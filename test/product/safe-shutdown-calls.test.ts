@@ -134,7 +134,7 @@ t.test('of this host root, the user of the service, members of two groups and th
   t.same(ports.slice(-2), [[40_000], [7410, 7411]], 'the port that it came from, and those that its participant receives at');
 
   found = null;
-  const unknown = /^refused: cannot identify the user at UDP port 40000; see docs\/safe-shutdown\.md, "Who may request it"$/;
+  const unknown = /^refused: cannot identify the user at UDP port 40000; call from a program that runs until it has the response$/;
   t.match((await scene.call()).message, unknown);
   found = [user(0, 'root')];
   t.match((await scene.call({}, caller({ receivingPorts: null }))).message, unknown, 'its participant receives on another machine');

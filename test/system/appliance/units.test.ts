@@ -80,9 +80,9 @@ async function ros2(t: Test, machine: Container): Promise<void> {
   t.equal((await machine.journal('edge-health', '--priority=warning')).length, warning.length, 'none says nothing');
 }
 
-/** The drop-ins of docs/appliance.md, in their order. */
+/** The drop-ins of docs/operate/sandbox.md, in their order. */
 function documentedDropIns(): string[] {
-  return [...read('docs/appliance.md').matchAll(/^```ini\n([\s\S]*?)^```$/gm)].map(([, text]) => text ?? '');
+  return [...read('docs/operate/sandbox.md').matchAll(/^```ini\n([\s\S]*?)^```$/gm)].map(([, text]) => text ?? '');
 }
 
 async function dropIns(t: Test, machine: Container): Promise<void> {
@@ -142,12 +142,12 @@ for (const suite of SUITES) {
     });
 
     await t.test(`their exposure is at most ${HIGHEST_EXPOSURE}, and what is open has a reason`, async (t) => {
-      const reasons = read('docs/appliance.md');
+      const reasons = read('docs/operate/sandbox.md');
       for (const unit of [...UNITS, 'edge-health-stop@1', 'edge-health-udp@1']) {
         const { overall, open } = await exposure(machine, unit);
         t.ok(overall <= HIGHEST_EXPOSURE, `${unit}: ${overall}`);
         t.ok(open.length > 0);
-        for (const name of open) t.ok(reasons.includes(`| \`${name}`), `docs/appliance.md says why ${name} is not set`);
+        for (const name of open) t.ok(reasons.includes(`| \`${name}`), `docs/operate/sandbox.md says why ${name} is not set`);
       }
     });
 
@@ -171,7 +171,7 @@ for (const suite of SUITES) {
       await machine.write(config, 'disk:\n  paths: ["/home"]\n');
       await machine.systemctl('restart', 'edge-health');
       t.equal((await machine.untilJson<{ disk_percent?: unknown }>('/health', (body) => 'disk_percent' in body)).disk_percent, null);
-      await machine.untilJson('/status', (body) => JSON.stringify(body).includes('/home: hidden from the service (ProtectHome='));
+      await machine.untilJson('/status', (body) => JSON.stringify(body).includes('/home: hidden from the service; allow it with ProtectHome='));
       await machine.write(config, before);
       await machine.systemctl('restart', 'edge-health');
     });
