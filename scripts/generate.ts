@@ -1,6 +1,6 @@
 /**
  * Generates the files that are derived from the schemas and the ROS definitions: the default configuration, its reference page and manual
- * page, the OpenAPI document, the schema of the harness's reports and the ROS types. Also copies the version of package.json to the other
+ * page, the reference pages of the command line and the log, the OpenAPI document, the schema of the harness's reports and the ROS types. Also copies the version of package.json to the other
  * files that contain it. With --check it only compares, and fails if a file is out of date.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -8,6 +8,8 @@ import { renderDefaultYaml, renderReference } from '../src/config/render.ts';
 import { openApiDocument } from '../src/http/api/openapi.ts';
 import { changelogDay, renderConfigManual } from './deb/manual.ts';
 import { harnessReportSchema } from './harness-report-schema.ts';
+import { renderCommandLine } from './reference/cli.ts';
+import { renderLogEvents } from './reference/log-events.ts';
 import { readDefinitions } from './ros/definitions.ts';
 import { renderInterfaces } from './ros/render.ts';
 
@@ -22,7 +24,9 @@ function withVersion(file: string, pattern: RegExp): Record<string, string> {
 
 const files: Readonly<Record<string, string>> = {
   'config/edge_health_config.yaml': renderDefaultYaml(),
-  'docs/configuration.md': renderReference(),
+  'docs/reference/cli.md': await renderCommandLine(),
+  'docs/reference/configuration.md': renderReference(),
+  'docs/reference/log-events.md': renderLogEvents(),
   'docs/man/edge_health_config.5': renderConfigManual(version, changelogDay()),
   'docs/harness-report.schema.json': `${JSON.stringify(harnessReportSchema(), null, 2)}\n`,
   'docs/openapi.json': `${JSON.stringify(openApiDocument(version), null, 2)}\n`,

@@ -168,7 +168,7 @@ try {
   while (clocks.wallMilliseconds() < Date.now()) next();
   const timer = setInterval(next, 1000);
   writeJobs(join(folder, 'data'));
-  cpSync(join(ROOT, 'docs/reports/run'), join(folder, 'data/reports/harness-20260304T050607Z'), { recursive: true });
+  cpSync(join(ROOT, 'docs/develop/reports/run'), join(folder, 'data/reports/harness-20260304T050607Z'), { recursive: true });
   const images = join(ROOT, 'docs/images');
   mkdirSync(images, { recursive: true });
   for (const [view, address] of Object.entries(VIEWS)) {

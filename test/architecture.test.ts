@@ -3,7 +3,7 @@ import { dirname, normalize } from 'node:path';
 import t from 'tap';
 import { ROOT } from '../testkit/service/service.ts';
 
-/** Which module may import from which, besides itself, as in docs/architecture.md. Imports of types count. */
+/** Which module may import from which, besides itself, as in docs/develop/architecture.md. Imports of types count. */
 const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   core: [],
   config: ['core'],
@@ -120,7 +120,7 @@ t.test('only tests import the test kit', async (t) => {
   );
 });
 
-const DOCUMENT = readFileSync(`${ROOT}/docs/architecture.md`, 'utf8');
+const DOCUMENT = readFileSync(`${ROOT}/docs/develop/architecture.md`, 'utf8');
 
 t.test('the diagram shows the imports between modules', async (t) => {
   const whole = (module: string): string => module.replace(/^harness\/.*/, 'harness');

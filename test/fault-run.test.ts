@@ -13,12 +13,16 @@ t.test('the list has every fault of the published run, with what is expected', a
   const lines = stdout.trim().split('\n');
   const faults = lines.map((line) => /^([a-z][a-z0-9-]*) \([a-z]+(?:, core)?\): .{20,}$/.exec(line)?.[1]);
   t.equal(new Set(faults).size, lines.length, 'no name twice');
-  const published = JSON.parse(readFileSync('docs/reports/faults/faults.json', 'utf8')) as FaultRun;
+  const published = JSON.parse(readFileSync('docs/develop/reports/faults/faults.json', 'utf8')) as FaultRun;
   t.same(
     published.faults.map(({ fault }) => fault.name).filter((name) => !faults.includes(name)),
     [],
   );
-  t.equal(readFileSync('docs/reports/faults/faults.md', 'utf8'), renderPage(published), 'the published page is made of its figures');
+  t.equal(
+    readFileSync('docs/develop/reports/faults/faults.md', 'utf8'),
+    renderPage(published),
+    'the published page is made of its figures',
+  );
 });
 
 t.test('wrong usage is refused with the usage', async (t) => {
@@ -27,7 +31,7 @@ t.test('wrong usage is refused with the usage', async (t) => {
 });
 
 t.test('a page of failures', async (t) => {
-  const published = JSON.parse(readFileSync('docs/reports/faults/faults.json', 'utf8')) as FaultRun;
+  const published = JSON.parse(readFileSync('docs/develop/reports/faults/faults.json', 'utf8')) as FaultRun;
   const [first, second] = published.faults;
   if (!first?.result || !second) throw new Error('there are too few faults');
   const result = {

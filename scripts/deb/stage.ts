@@ -9,7 +9,7 @@ const PARTS: readonly { readonly from: string; readonly to?: string; readonly on
   { from: 'debian', only: /^(?!README\.md$)/ },
   { from: 'dist/dashboard' },
   { from: 'dist', only: /\.cjs$|\.json$|\.LEGAL\.txt$|^harness-chart\./ },
-  { from: 'docs', only: /\.(?:md|png|json|xml|[1-9])$/ },
+  { from: 'docs', only: /\.(?:md|png|html|json|ndjson|xml|[1-9])$/ },
   { from: 'libexec', only: /^(?!README\.md$|.*\.test\.)/ },
   { from: 'ops/fleet', only: /^(?!README\.md$|.*\.ts$)/ },
   { from: 'ops/notify/templates' },

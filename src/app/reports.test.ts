@@ -6,7 +6,7 @@ import { temporaryFolder } from '../../testkit/folder.ts';
 import { until } from '../../testkit/wait.ts';
 import { Reports } from './reports.ts';
 
-const PUBLISHED = join(import.meta.dirname, '../../docs/reports/run');
+const PUBLISHED = join(import.meta.dirname, '../../docs/develop/reports/run');
 
 function reportIn(folder: string, name: string, seconds: number): void {
   cpSync(PUBLISHED, join(folder, 'reports', name), { recursive: true });

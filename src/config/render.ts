@@ -54,9 +54,13 @@ export function renderDefaultYaml(): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** The reference page of the configuration, as Markdown. */
+/** The reference page of the configuration, as Markdown: a table per section. */
 export function renderReference(): string {
-  const rows = describeKeys().map((key) => {
+  const sections = new Map<string, string[]>();
+  for (const key of describeKeys()) {
+    const [first = '', second = ''] = key.key.split('.');
+    // The sections of ops are as long as the others.
+    const section = !key.key.includes('.') ? 'node' : key.key.split('.').length > 2 && first === 'ops' ? `${first}.${second}` : first;
     const standard = key.defaultIs ?? `\`${yamlValue(key.default)}\``;
     const cells = [
       `\`${key.key}\``,
@@ -65,18 +69,32 @@ export function renderReference(): string {
       key.description,
       key.reload ? 'reload' : 'restart',
     ];
-    return `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
-  });
-  return `# Configuration
-
-Generated from \`src/config/schema.ts\` by \`npm run generate\`.
-
-The file is the first of: \`--config FILE\`, the environment variable \`EDGE_HEALTH_CONFIG\`, that variable in \`/etc/default/edge-health\`, \`/etc/edge-health/edge_health_config.yaml\`, \`config/edge_health_config.yaml\` of the checkout. Every key is optional. An unknown key, a wrong type, a value out of range, or a warning threshold that is not below the critical one is an error: the service does not start and prints every error with its line. \`edge-health check-config FILE\` checks a file without starting the service.
-
-SIGHUP (\`systemctl reload\`) reads the file again and applies the keys marked *reload*; a file with errors changes nothing. Changed keys that need a restart are listed in the log, in \`/status\` (\`config.restart_needed\`) and by \`edge-health reload\`, with the value that is still in effect.
+    const rows = sections.get(section) ?? [];
+    rows.push(`| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`);
+    sections.set(section, rows);
+  }
+  const tables = [...sections].map(
+    ([section, rows]) => `## ${section}
 
 | key | default | allowed | meaning | takes effect |
 |---|---|---|---|---|
 ${rows.join('\n')}
-`;
+`,
+  );
+  return `# Configuration
+
+Generated from \`src/config/schema.ts\` by \`npm run generate\`.
+
+The file is the first of these:
+
+1. \`--config FILE\`
+2. the environment variable \`EDGE_HEALTH_CONFIG\`
+3. that variable in \`/etc/default/edge-health\`
+4. \`/etc/edge-health/edge_health_config.yaml\`, in a checkout \`config/edge_health_config.yaml\`
+
+Every key is optional. An unknown key, a wrong type, a value out of range, or a warning threshold that is not below the critical one is an error: the service does not start, and prints every error with its line. \`edge-health check-config FILE\` checks a file without starting the service.
+
+\`sudo systemctl reload edge-health\` (SIGHUP) reads the file again and applies the keys marked *reload*; a file with errors changes nothing. Changed keys that need a restart are listed in the log, in \`/status\` (\`config.restart_needed\`) and by \`sudo edge-health reload\`, with the value that is still in effect. Keys of \`ops\` are applied by \`sudo systemctl reload edge-health-ops\`.
+
+${tables.join('\n')}`;
 }

@@ -15,7 +15,7 @@ interface Command {
 }
 
 /** The commands of the blocks, each with the output below it. */
-const COMMANDS: readonly Command[] = ['README.md', ...globSync('docs/*.md', { cwd: ROOT })].flatMap((page) => {
+const COMMANDS: readonly Command[] = ['README.md', ...globSync('docs/**/*.md', { cwd: ROOT })].flatMap((page) => {
   const blocks = [...readFileSync(join(ROOT, page), 'utf8').matchAll(/^```console\n([\s\S]*?)^```/gm)];
   return blocks.flatMap(([, block = '']) =>
     block
@@ -104,7 +104,7 @@ t.test('the commands of console blocks return what the documentation shows', asy
       } else if (type.startsWith('text/event-stream')) {
         const names = (text: string): string[] => [...text.matchAll(/^(retry|id|event|data):/gm)].map(([, name]) => name as string);
         t.same(names(body).slice(0, 4), names(output).slice(0, 4), where);
-      } else t.match(type, /^text\/csv/, where);
+      } else t.match(type, /^text\/(?:csv|plain; version=0\.0\.4)/, where);
       continue;
     }
     if (!/^(?:sudo )?edge-health /.test(line)) {
@@ -125,4 +125,15 @@ t.test('the commands of console blocks return what the documentation shows', asy
       }
     }
   }
+});
+
+t.test('the page of the metrics has those that the service exports', async (t) => {
+  const page = readFileSync(join(ROOT, 'docs/reference/metrics.md'), 'utf8');
+  const documented = new Set(
+    [...page.matchAll(/^\|.*$/gm)].flatMap(([row]) => [...row.matchAll(/`(edge_health_\w+)`/g)].map(([, name]) => name)),
+  );
+  const { body } = await curl('curl localhost:5000/metrics');
+  const exported = [...body.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name);
+  t.ok(exported.length > 30, `${exported.length} metrics`);
+  for (const name of exported) if (!documented.has(name)) t.fail(`docs/reference/metrics.md lacks ${name}`);
 });

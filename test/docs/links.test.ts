@@ -47,8 +47,23 @@ t.test('every link of the documentation leads to a file, and every anchor to a h
       const [path = '', fragment] = link.split('#');
       const target = path === '' ? join(ROOT, page) : resolve(ROOT, dirname(page), decodeURIComponent(path));
       if (!existsSync(target)) t.fail(`${page}: ${link}: there is no ${relative(ROOT, target)}`);
+      // The package installs docs/ alone, as /usr/share/doc/edge-health.
+      else if (page.startsWith('docs/') && !target.startsWith(join(ROOT, 'docs/'))) t.fail(`${page}: ${link} is not installed with it`);
       else if (fragment && target.endsWith('.md') && !anchorsOf(target).has(fragment)) t.fail(`${page}: ${link}: there is no such heading`);
     }
   }
   t.ok(count > 100, `${count} links`);
+});
+
+/** Four lines of a page of this width. */
+const MAX_PARAGRAPH = 4 * 120;
+
+t.test('paragraphs and list items have at most four lines', async (t) => {
+  for (const page of PAGES.filter((page) => /^(?:README\.md|docs\/)/.test(page) && !page.startsWith('docs/develop/reports/'))) {
+    const text = readFileSync(join(ROOT, page), 'utf8').replace(/^(```|~~~)[\s\S]*?^\1/gm, '');
+    for (const line of text.split('\n')) {
+      const shown = line.replace(/\]\([^)]*\)/g, ']');
+      if (!line.startsWith('|') && shown.length > MAX_PARAGRAPH) t.fail(`${page}: ${shown.length} characters: ${line.slice(0, 60)}…`);
+    }
+  }
 });

@@ -10,7 +10,7 @@ interface Schema {
 }
 
 const openapi = JSON.parse(readFileSync(join(ROOT, 'docs/openapi.json'), 'utf8')) as { components: { schemas: { Status: Schema } } };
-const PAGES = ['README.md', ...globSync('docs/*.md', { cwd: ROOT })].map((page) => ({
+const PAGES = ['README.md', ...globSync('docs/**/*.md', { cwd: ROOT, exclude: ['docs/develop/reports/*/**'] })].map((page) => ({
   page,
   text: readFileSync(join(ROOT, page), 'utf8'),
 }));

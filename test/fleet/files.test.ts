@@ -58,11 +58,11 @@ t.test('the containers: pinned, without root, and everything that is mounted is 
   t.same(yaml('examples/containers/alertmanagers/containers.yml'), [{ targets: ['alertmanager:9093'] }]);
 });
 
-t.test('what the examples and docs/fleet.md name is there', async (t) => {
-  const guide = readFileSync(join(ROOT, 'docs/fleet.md'), 'utf8');
-  const named = [...guide.matchAll(/`(ops\/fleet\/[\w./-]+)`/g)].map(([, path]) => path as string);
+t.test('what the examples and docs/fleet/setup.md name is there', async (t) => {
+  const guide = readFileSync(join(ROOT, 'docs/fleet/setup.md'), 'utf8');
+  const named = [...guide.matchAll(/`((?:prometheus|alertmanager|grafana|examples)\/[\w./-]+)`/g)].map(([, path]) => path as string);
   t.ok(named.length > 3);
-  for (const path of named) t.ok(existsSync(join(ROOT, path)), path);
+  for (const path of named) t.ok(existsSync(join(FLEET, path)), path);
   const links = [...guide.matchAll(/\]\((?!https?:|#)([^)#]+)/g)].map(([, path]) => path as string);
-  for (const link of links) t.ok(existsSync(resolve(dirname(join(ROOT, 'docs/fleet.md')), link)), link);
+  for (const link of links) t.ok(existsSync(resolve(dirname(join(ROOT, 'docs/fleet/setup.md')), link)), link);
 });

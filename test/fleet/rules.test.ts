@@ -11,7 +11,7 @@ const alerts = rules().filter(({ alert }) => alert !== undefined);
 
 t.test('alerts say how bad, what, and where to read what to do', async (t) => {
   t.ok(alerts.length > 25, `${alerts.length} alerts`);
-  const guide = readFileSync(join(ROOT, 'docs/fleet.md'), 'utf8');
+  const guide = readFileSync(join(ROOT, 'docs/fleet/runbook.md'), 'utf8');
   const headings = new Set(
     [...guide.matchAll(/^#+ (.+)$/gm)].map(([, heading]) =>
       (heading as string)
@@ -25,9 +25,9 @@ t.test('alerts say how bad, what, and where to read what to do', async (t) => {
     t.ok(SEVERITIES.includes(labels['severity'] ?? ''), `${alert}: severity`);
     t.match(annotations['summary'], /^.{10,100}$/, `${alert}: summary`);
     t.match(annotations['description'], /^.{30,}$/s, `${alert}: description`);
-    const anchor = /^docs\/fleet\.md#(.+)$/.exec(annotations['runbook_url'] ?? '')?.[1];
+    const anchor = /^\/usr\/share\/doc\/edge-health\/fleet\/runbook\.md#(.+)$/.exec(annotations['runbook_url'] ?? '')?.[1];
     t.equal(anchor, alert?.toLowerCase(), `${alert}: its own section`);
-    t.ok(headings.has(anchor ?? ''), `${alert} is in docs/fleet.md`);
+    t.ok(headings.has(anchor ?? ''), `${alert} is in docs/fleet/runbook.md`);
   }
   t.equal(new Set(alerts.map(({ alert }) => alert)).size, alerts.length, 'no name twice');
 });

@@ -1,16 +1,16 @@
-/** The reports in docs/reports/ are what the programs wrote: what they say is what held. */
+/** The reports in docs/develop/reports/ are what the programs wrote: what they say is what held. */
 import { globSync, readFileSync } from 'node:fs';
 import t from 'tap';
 import type { ReportDocument } from '../../harness/report/document.ts';
 import { verifyRun } from '../../harness/report/verify.ts';
 import { type FaultRun, isDone } from '../faults/support/report.ts';
 
-const REPORTS = 'docs/reports';
+const REPORTS = 'docs/develop/reports';
 const json = <T>(path: string): T => JSON.parse(readFileSync(`${REPORTS}/${path}`, 'utf8')) as T;
 
 t.test('the run: unchanged since, computed alike by this engine, and no criterion failed', async (t) => {
   const { document, lines } = verifyRun(`${REPORTS}/run`);
-  // If the format of reports has changed since: edge-health harness report docs/reports/run writes this one again.
+  // If the format of reports has changed since: edge-health harness report docs/develop/reports/run writes this one again.
   t.equal(document.result, 'intact', lines.join('\n'));
   const { judgements, statement, verdict } = json<ReportDocument>('run/report.json');
   t.equal(verdict, 'INCOMPLETE', 'no run that is shorter is the verdict of 168 hours');

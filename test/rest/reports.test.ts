@@ -11,7 +11,7 @@ const service = await startIn(t, folder);
 const contract = await Contract.of(service);
 const { storage } = await service.json<{ storage: { path: string } }>('/status');
 mkdirSync(join(storage.path, '../reports'), { recursive: true });
-cpSync(join(ROOT, 'docs/reports/run'), join(storage.path, '../reports/harness-20260304T050607Z'), { recursive: true });
+cpSync(join(ROOT, 'docs/develop/reports/run'), join(storage.path, '../reports/harness-20260304T050607Z'), { recursive: true });
 
 t.test('the reports in the data folder are listed and served in each format', async (t) => {
   const list = await ask(service, 'GET', '/reports');

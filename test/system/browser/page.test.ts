@@ -141,7 +141,7 @@ t.test('the system view shows how the machine takes part in the ROS 2 graph, and
 t.test('a reliability report is opened from the system view, with its charts and without access to the API', { skip }, async (t) => {
   const { errors, page, service } = await shown(t);
   const { storage } = await service.json<{ storage: { path: string } }>('/status');
-  cpSync(join(ROOT, 'docs/reports/run'), join(storage.path, '../reports/harness-1'), { recursive: true });
+  cpSync(join(ROOT, 'docs/develop/reports/run'), join(storage.path, '../reports/harness-1'), { recursive: true });
   await page.getByRole('link', { name: 'System' }).click();
   const [report] = await Promise.all([page.context().waitForEvent('page'), page.getByRole('link', { name: /^Report of/ }).click()]);
   await report.getByRole('heading').first().waitFor();

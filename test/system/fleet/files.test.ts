@@ -75,7 +75,7 @@ t.test('messages are written for people', async (t) => {
     annotations: {
       summary: `${instance} does not answer`,
       description: 'It has not answered for 2 minutes.',
-      runbook_url: 'docs/fleet.md#edgehealthdown',
+      runbook_url: '/usr/share/doc/edge-health/fleet/runbook.md#edgehealthdown',
     },
     startsAt: '2026-03-01T10:00:00Z',
     endsAt: '2026-03-01T10:05:00Z',
@@ -111,7 +111,7 @@ t.test('messages are written for people', async (t) => {
     `CRITICAL  robot-1 does not answer
 It has not answered for 2 minutes.
 appliance: robot-1  robot: robot-1  room: lab-1  site: campus
-since 2026-03-01 10:00:00 UTC; what to do: docs/fleet.md#edgehealthdown
+since 2026-03-01 10:00:00 UTC; what to do: /usr/share/doc/edge-health/fleet/runbook.md#edgehealthdown
 
 resolved  robot-2 does not answer
 from 2026-03-01 10:00:00 to 2026-03-01 10:05:00 UTC`,

@@ -2,7 +2,7 @@
 # install.sh: Prometheus and Alertmanager of Debian or Ubuntu for a fleet of edge-health appliances. As root; it can be run again, also
 # after an upgrade of edge-health: rules and templates are ours and are replaced, everything else that is there stays as it is.
 #   --root DIR       writes below DIR and touches no package and no service
-#   --runbooks URL   where docs/fleet.md can be read; the links in alerts lead there
+#   --runbooks URL   where the runbook is published; the links in alerts lead there instead of to this machine's documentation
 set -eu
 
 root=
@@ -35,7 +35,7 @@ cp "$fleet/prometheus/targets/robots.yml" "$staged/targets/"
 cp -r "$fleet/alertmanager/alertmanager.yml" "$fleet/alertmanager/alertmanager_templates" "$staged/"
 : >"$staged/secrets/edge-health.token"
 if [ -n "$runbooks" ]; then
-  sed -i "s|runbook_url: docs/fleet.md|runbook_url: $(printf '%s' "$runbooks" | sed 's/[&|\\]/\\&/g')|" "$staged"/rules/*.yml
+  sed -i "s|runbook_url: /usr/share/doc/edge-health/fleet/runbook.md|runbook_url: $(printf '%s' "$runbooks" | sed 's/[&|\\]/\\&/g')|" "$staged"/rules/*.yml
 fi
 promtool check config "$staged/prometheus.yml" >"$staged/report" 2>&1 || { cat "$staged/report" >&2; exit 1; }
 amtool check-config "$staged/alertmanager.yml" >"$staged/report" 2>&1 || { cat "$staged/report" >&2; exit 1; }
