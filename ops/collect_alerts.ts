@@ -8,7 +8,7 @@ import { type Job, type JobContext, UsageError } from './lib/job.ts';
 
 export const collectAlerts: Job = {
   name: 'collect_alerts',
-  summary: 'Appends the alert changes since its last run to alerts/alerts_YYYY-MM-DD.ndjson (UTC)',
+  summary: 'Append the alert changes since its last run to alerts/alerts_YYYY-MM-DD.ndjson (UTC)',
   usage: 'collect_alerts [--since TIME] [--dry-run] [OPTIONS]',
   help: `Each change is written once, even if the service, this job or the power failed in between. The first run collects
 everything in the database.

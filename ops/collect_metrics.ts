@@ -8,7 +8,7 @@ import type { Job } from './lib/job.ts';
 
 export const collectMetrics: Job = {
   name: 'collect_metrics',
-  summary: 'Appends one CSV row per node to metrics/metrics_YYYY-MM-DD.csv (UTC)',
+  summary: 'Append one CSV row per node to metrics/metrics_YYYY-MM-DD.csv (UTC)',
   usage: 'collect_metrics [--dry-run] [OPTIONS]',
   help: `A row is written even without a response from the service: its column answered is false, and reason contains the error.
 

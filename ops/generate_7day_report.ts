@@ -15,7 +15,7 @@ import { clockEvents, placeRows } from './report/timeline.ts';
 
 export const generateReport: Job = {
   name: 'generate_7day_report',
-  summary: 'Judges the last seven days by the collected files, and writes report.html, report.md, report.json and junit.xml',
+  summary: 'Judge the last seven days by the collected files, and write report.html, report.md, report.json and junit.xml',
   usage: 'generate_7day_report [--from TIME] [--to TIME] [--days N] [--out DIR] [--dry-run] [OPTIONS]',
   help: `Reads metrics/ and alerts/ of the data folder, and the stored samples if the service responds. The criteria are those of the
 harness, but this is not the verdict of the 168-hour harness: nothing observed the service from outside. OK: every criterion is

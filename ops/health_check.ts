@@ -19,8 +19,8 @@ const HELP = `Checks the unit and the service, open alerts, storage, the publish
 power, the last backup and the scheduler's jobs. Prints a summary, then one line for each finding with what to do, worst first.
 What is expected is configured with ops.check. Each run is logged in logs/health_check_DATE.log below storage.path.
 
-  --all           a line for what is well, too
-  --quiet         nothing at all when all is well
+  --all           also shows the checks that are OK
+  --quiet         prints nothing if everything is OK
   --dry-run       writes neither the log nor what the next check compares with; nor does --url
 `;
 
@@ -41,7 +41,7 @@ const WRITE_TIMEOUT_SECONDS = 6;
 
 export const healthCheck: Job = {
   name: 'health_check',
-  summary: 'What is wrong with this appliance, and what to do about it',
+  summary: 'Report what is wrong with this appliance, and what to do',
   usage: 'health_check [--all] [--quiet] [--dry-run]',
   help: HELP,
   options: { all: { type: 'boolean' }, quiet: { type: 'boolean' }, 'dry-run': { type: 'boolean' } },

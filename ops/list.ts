@@ -12,7 +12,7 @@ import { isRunning, readState } from './schedule/state.ts';
 
 export const list: Job = {
   name: 'list',
-  summary: 'Show the scheduled jobs: when they ran last, how that went, when they run next',
+  summary: 'Show the scheduled jobs with their last outcome and their next run',
   usage: 'list [OPTIONS]',
   help: `Reads the scheduler's state in the data folder: it works whether the service runs or not.
 Exit code 0 while a scheduler runs and no job failed last, 1 while one failed or alerts do not reach notifications, 3 while no scheduler runs.
@@ -47,7 +47,7 @@ function hiddenFrom(dataFolder: string): string | null {
     return null;
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'EACCES'
-      ? `no permission for ${dataFolder}; run: sudo edge-health ops list, or as a member of its group (edge-health on an appliance)`
+      ? `permission denied: ${dataFolder}; run: sudo edge-health ops list, or as a member of its group (edge-health on an appliance)`
       : null;
   }
 }
@@ -79,7 +79,7 @@ function headLines({ notifications, scheduler }: OpsDocument, time: TimeFormat):
       '          start it: sudo systemctl enable --now edge-health-ops (in a checkout: npm run ops); its log: journalctl -u edge-health-ops',
     ];
   }
-  const running = `OK        the scheduler runs since ${time(scheduler.started)}`;
+  const running = `OK        the scheduler has been running since ${time(scheduler.started)}`;
   if (!notifications || notifications.alerts === 'stream') return [running];
   const { alerts, problem, since } = notifications;
   return alerts === 'polling'

@@ -58,7 +58,7 @@ t.test('a user without permission gets one line with the path and what to run', 
   };
   const jobs = ['health_check', 'collect_metrics', 'collect_alerts', 'backup_logs', 'generate_7day_report'];
   const harness = ['status', 'report', 'stop', 'verify'];
-  const sudo = (path: string, command: string): string => `no permission for ${path}; run: sudo edge-health ${command}`;
+  const sudo = (path: string, command: string): string => `permission denied: ${path}; run: sudo edge-health ${command}`;
 
   mkdirSync(join(data, 'ops'), { recursive: true });
   chmodSync(join(data, 'ops'), 0o500);
@@ -73,7 +73,7 @@ t.test('a user without permission gets one line with the path and what to run', 
   for (const name of harness) {
     const { status, stderr } = run('harness', name, join(data, 'run'));
     t.equal(status, 69, `harness ${name}`);
-    t.match(stderr, new RegExp(`^edge-health harness: no permission for ${data}/run\\S*; run.* sudo.*\n$`), 'one line');
+    t.match(stderr, new RegExp(`^edge-health harness: permission denied: ${data}/run\\S*; run.* sudo.*\n$`), 'one line');
   }
   chmodSync(data, 0o700);
 
@@ -177,7 +177,7 @@ t.test('list', async (t) => {
   writeFileSync(join(live, 'jobs.json'), JSON.stringify(document));
   const running = await listed(data);
   t.equal(running.status, 'WARNING', 'a job failed last');
-  t.match(running.stdout, /^OK {8}the scheduler runs since 2026-06-09 10:00\n/);
+  t.match(running.stdout, /^OK {8}the scheduler has been running since 2026-06-09 10:00\n/);
   t.match(running.stdout, /\nbackup_logs +0 0 \* \* \* +2026-06-10 00:00 +1 min 1 s +CRITICAL +catch_up +2099-06-11 00:00 +7 +1 +3 +0\n/);
   t.match(running.stdout, /\nCRITICAL {2}backup_logs failed last \(exit code 2\):\n {2}CRITICAL {2}disk full\n$/);
   t.same((await listed(data)).document, document);
@@ -188,7 +188,7 @@ t.test('list', async (t) => {
     writeFileSync(join(live, 'jobs.json'), JSON.stringify({ ...document, jobs, notifications: { alerts, ...link } }));
     return listed(data);
   };
-  t.match(await linked('stream'), { status: 'OK', stdout: /^OK {8}the scheduler runs.*\n\njob / });
+  t.match(await linked('stream'), { status: 'OK', stdout: /^OK {8}the scheduler has been running.*\n\njob / });
   t.match(await linked('polling'), { status: 'OK', stdout: /\nOK {8}notifications poll the alerts since .*: \/events: 503 too many\n/ });
   t.match(await linked('unreachable'), { status: 'WARNING', stdout: /\nWARNING {3}no alerts reach notifications since / });
 

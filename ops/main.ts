@@ -94,7 +94,7 @@ function contextOf(command: Job, { options }: JobArguments, signal: AbortSignal)
   const loaded = loadConfig(file);
   if (isUnreadable(loaded))
     throw new UsageError(
-      `no permission for ${file}; run: sudo edge-health ops ${command.name}, or as a member of its group (edge-health on an appliance)`,
+      `permission denied: ${file}; run: sudo edge-health ops ${command.name}, or as a member of its group (edge-health on an appliance)`,
     );
   if (!loaded.ok) throw new UsageError(`the configuration has errors:\n${loaded.errors.map(formatConfigError).join('\n')}`);
   const { config } = loaded;

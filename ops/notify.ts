@@ -153,7 +153,7 @@ function linesOf(document: ReturnType<typeof channelDocument>): string[] {
 
 export const notify: Job = {
   name: 'notify',
-  summary: 'Shows notifications: channels, pending ones, last deliveries; sends tests',
+  summary: 'Show notification channels, pending notifications and last deliveries; send a test',
   usage: 'notify [--test [webhook|command|email]] [OPTIONS]',
   help: HELP,
   options: { test: { type: 'boolean' }, 'dry-run': { type: 'boolean' } },

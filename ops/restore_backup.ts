@@ -15,7 +15,7 @@ import { lockNamed } from './schedule/job-lock.ts';
 
 export const restoreBackup: Job = {
   name: 'restore_backup',
-  summary: 'Restores a backup: verifies it, stops the service, swaps the files, starts it and checks it',
+  summary: 'Restore a backup: verify it, stop the service, swap the files, start and check the service',
   usage: 'restore_backup [FILE|latest] [--yes] [--overwrite] [--config-too] | --extract DIR | --list',
   help: `Without --yes it verifies the backup and shows what it would do. The current database is kept under another name, never removed; files of
 metrics, alerts and logs that are missing here are added. On an appliance run it as root, which stops and starts the units.
@@ -48,7 +48,7 @@ async function runCommand(context: JobContext, args: JobArguments): Promise<JobR
   if (typeof extract === 'string') return extractBackup(context, args.positionals[0], resolve(extract));
   const services = await systemdServices(context.configFile, environment);
   if (services.running.length > 0 && yes === true && !hasRootRights(environment))
-    throw new Refused('it has to stop systemd units, which needs root: sudo edge-health ops restore_backup …');
+    throw new Refused('stopping systemd units needs root; run: sudo edge-health ops restore_backup …');
   return runRestore(context, args, services);
 }
 

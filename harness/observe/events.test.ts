@@ -126,7 +126,7 @@ t.test('resumes after an end, a cut connection and a refusal', async (t) => {
     requests.map(({ last }) => last),
     [undefined, 'id1', 'id1', 'id3'],
   );
-  t.match(sink.notes, [/broke off: the service ended it/, /is back after \d+\.\d s/, /broke off: /, /is back after/]);
+  t.match(sink.notes, [/was interrupted: the service ended it/, /is back after \d+\.\d s/, /was interrupted: /, /is back after/]);
 });
 
 t.test('a stream that the service ends when it is old is no interruption: it resumes after the last event', async (t) => {
@@ -174,7 +174,7 @@ t.test('a service that does not respond is no failure', async (t) => {
   await stream.start();
   await until('three attempts', () => attempts >= 3);
   await stream.stop();
-  t.match(sink.notes, [/broke off: .*ECONNREFUSED/]);
+  t.match(sink.notes, [/was interrupted: .*ECONNREFUSED/]);
   t.equal(sink.notes.length, 1, 'noted once, not with each attempt');
 });
 
@@ -211,7 +211,7 @@ t.test('a connection without data is closed, before an answer and after', async 
   t.same(lasts.slice(0, 2), [undefined, undefined]);
   const ids = lasts.flatMap((last) => (last === undefined ? [] : [Number(last.slice(2))]));
   t.ok(ids.length > 0 && ids.every((id, index) => id >= (ids[index - 1] ?? 2)), `each resumes after the last event received: ${lasts}`);
-  t.match(sink.notes[0], /broke off: .*no answer within 0.3 s/);
+  t.match(sink.notes[0], /was interrupted: .*no response within 0.3 s/);
   t.ok(sink.notes.some((note) => note.includes('is back')));
 });
 

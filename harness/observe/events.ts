@@ -109,7 +109,7 @@ export class EventsSource {
   #interrupted(reason: string): void {
     if (this.#interruptedSince !== null) return;
     this.#interruptedSince = this.#options.monotonicSeconds();
-    this.#note(`the event stream broke off: ${reason}`);
+    this.#note(`the event stream was interrupted: ${reason}`);
   }
 
   #restored(): void {

@@ -51,7 +51,7 @@ t.test('the runs in a journal of systemd 257', async (t) => {
     RUNS.map(({ end }) => `${end.cause} ${end.detail}`.trim()),
     [
       ...['signal SIGKILL', 'signal SIGKILL', 'signal SIGKILL', 'signal SIGSEGV', 'watchdog SIGABRT'],
-      ...['stopped', 'exit it ended by itself, without an error', 'signal SIGKILL', 'stopped', 'exit exit status 78'],
+      ...['stopped', 'exit it exited without an error', 'signal SIGKILL', 'stopped', 'exit exit status 78'],
       'stopped',
       'signal SIGKILL',
       'unknown',
@@ -167,7 +167,7 @@ t.test('why a run of a unit ended', async (t) => {
     [{ result: 'exit-code', code: 'exited', status: '3', isRequested: true }, 'exit', 'exit status 3'],
     [{ result: 'success', isRequested: true }, 'stopped', ''],
     [{ isRequested: true }, 'stopped', ''],
-    [{ result: 'success' }, 'exit', 'it ended by itself, without an error'],
+    [{ result: 'success' }, 'exit', 'it exited without an error'],
     [{ code: 'exited', status: '0' }, 'exit', 'exit status 0'],
     [{ code: 'killed', status: '15' }, 'signal', 'SIGTERM'],
     [{ result: 'protocol', code: 'exited', status: '0' }, 'unknown', 'result "protocol", exit status 0'],

@@ -206,7 +206,7 @@ export function endOfUnit({ isRequested, code, outOfMemory, result, status }: Un
   if (code === 'exited') return { cause: 'exit', detail };
   if (code === 'killed') return { cause: 'signal', detail };
   if (code === 'dumped') return { cause: 'core-dump', detail };
-  return result === 'success' ? { cause: 'exit', detail: 'it ended by itself, without an error' } : { cause: 'unknown', detail };
+  return result === 'success' ? { cause: 'exit', detail: 'it exited without an error' } : { cause: 'unknown', detail };
 }
 
 /**

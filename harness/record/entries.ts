@@ -242,7 +242,7 @@ export type RecordEntry = { [T in keyof typeof ENTRIES]: Entry<T> }[keyof typeof
 
 /** What is wrong with a parsed line as an entry; null: nothing. */
 export function entryProblem(value: unknown): string | null {
-  if (typeof value !== 'object' || value === null) return 'it is no entry';
+  if (typeof value !== 'object' || value === null) return 'it is not an entry';
   const { type } = value as { readonly type?: unknown };
   if (!Object.hasOwn(ENTRIES, type as string)) return `its type is ${show(type)}, which this version does not know`;
   const { issues } = v.safeParse(ENTRIES[type as keyof typeof ENTRIES], value, { abortEarly: true });

@@ -154,7 +154,7 @@ t.test('an alert received on the topic is open there until it is resolved there'
 t.test('without a topic the event stream counts', async (t) => {
   const off = evidenceOf([{ kind: 'lose', at: 100, samples: 30, stage: 'deliver' }], { transport: 'off' });
   t.same([off.reliability.by, off.reliability.received, off.reliability.byEvents], ['events', 1770, null]);
-  t.match(off.reliability.reason, 'asked not to subscribe');
+  t.match(off.reliability.reason, 'does not subscribe');
   t.same([off.reliability.unobserved, off.reliability.reason?.includes('arrived')], [0, false]);
   t.same([off.alerts.openByTopic, off.alerts.reason], [[], off.reliability.reason]);
   const unpublished = evidenceOf([], { serviceTransport: 'off' });

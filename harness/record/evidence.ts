@@ -304,5 +304,5 @@ const NOTHING_ON_TOPIC = 'nothing arrived on the topic, although the service pub
 /** For people; null: the topic is there and was to be subscribed. */
 function whyNotByTopic(target: Target, observer: Observer): string | null {
   if (target.service_transport === 'off') return 'the service is not on the ROS 2 graph (ros.transport: off)';
-  return observer.transport === 'off' ? 'the run was asked not to subscribe on the ROS 2 graph' : null;
+  return observer.transport === 'off' ? 'the run does not subscribe on the ROS 2 graph (--transport off)' : null;
 }

@@ -162,7 +162,7 @@ class ChainReader {
     try {
       value = JSON.parse(line.toString('utf8'));
     } catch {
-      return 'it is no JSON';
+      return 'it is not JSON';
     }
     const { entries } = this.#good;
     let previous = this.#good.head;

@@ -68,8 +68,8 @@ t.test('where there is no topic, the event stream counts, and the report says so
     const { by, evidence, failing } = shortRun([], { hertz: 0.1, ...options });
     t.same(failing, []);
     t.equal(evidence.reliability.by, 'events');
-    t.match(by.reliability.summary, options.transport ? 'asked not to subscribe' : 'not on the ROS 2 graph');
-    t.match(by.alerts.summary, options.transport ? 'asked not to subscribe' : 'not on the ROS 2 graph');
+    t.match(by.reliability.summary, options.transport ? 'does not subscribe' : 'not on the ROS 2 graph');
+    t.match(by.alerts.summary, options.transport ? 'does not subscribe' : 'not on the ROS 2 graph');
     const loss: Fault = { kind: 'lose', at: 6 * HOUR, samples: 44, stage: 'deliver' };
     const lossy = shortRun([loss], { hertz: 0.1, ...options });
     t.same(lossy.failing, ['reliability FAIL']);

@@ -37,7 +37,7 @@ Exit codes: 0 a process observes, or the run is complete; 3 it is unfinished and
         builder.add(entry);
       }),
     );
-    if (state === 'none' || resume.target === null) throw new Refusal(EXIT.unavailable, `${folder} holds no run yet`);
+    if (state === 'none' || resume.target === null) throw new Refusal(EXIT.unavailable, `${folder} contains no run yet`);
     if (state === 'altered' || state === 'unsupported')
       throw new Refusal(
         EXIT.unavailable,

@@ -52,7 +52,7 @@ t.test('something else in its place', async (t) => {
   const file = join(temporaryFolder(t), 'current.json');
   for (const content of ['', '{}', 'null', '[]']) {
     writeFileSync(file, content);
-    t.throws(() => readRequest(file), { message: /is no request of `edge-health harness start`; remove it/ });
+    t.throws(() => readRequest(file), { message: /is not a request of `edge-health harness start`; remove it/ });
   }
 });
 

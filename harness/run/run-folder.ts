@@ -58,7 +58,7 @@ export function readRequest(file: string): RunRequest | null {
     } catch {
       // As below.
     }
-    throw new Error(`${file} is no request of \`edge-health harness start\`; remove it, and start again`);
+    throw new Error(`${file} is not a request of \`edge-health harness start\`; remove it, and start again`);
   });
 }
 
@@ -96,7 +96,7 @@ export function explained<T>(path: string, work: () => T): T {
     if (code !== 'EACCES' && code !== 'EPERM') throw new Refusal(EXIT.unavailable, message);
     throw new Refusal(
       EXIT.unavailable,
-      `no permission for ${refused}; ${wayToPermission('run it with sudo, or as a member of its group (edge-health on an appliance)')}`,
+      `permission denied: ${refused}; ${wayToPermission('run it with sudo, or as a member of its group (edge-health on an appliance)')}`,
     );
   }
 }

@@ -110,7 +110,7 @@ async function stopFolder(folder: string): Promise<number> {
     return EXIT.ok;
   }
   await new ServiceSupervisor(folder).stop();
-  if (!fs.existsSync(join(folder, RECORD_FILE))) throw new Refusal(EXIT.unavailable, `${folder} holds no run`);
+  if (!fs.existsSync(join(folder, RECORD_FILE))) throw new Refusal(EXIT.unavailable, `${folder} contains no run`);
   process.stdout.write('no process was observing it; writing the report\n');
   return (await renderReport(folder)) === null ? EXIT.unavailable : EXIT.ok;
 }
@@ -122,5 +122,5 @@ export async function isHarnessUnitActive(): Promise<boolean> {
 }
 
 function refuseUnlessRoot(command: string): void {
-  if (!hasRootRights(process.env)) throw new Refusal(EXIT.unavailable, `only root may: sudo edge-health harness ${command}`);
+  if (!hasRootRights(process.env)) throw new Refusal(EXIT.unavailable, `this needs root; run: sudo edge-health harness ${command}`);
 }

@@ -19,7 +19,7 @@ export async function chooseArchive({ dataFolder, nowMs }: JobContext, name = 'l
   }
   for (const path of [resolve(name), join(folder, name)]) {
     const found = await realpath(path).catch((error: NodeJS.ErrnoException) => {
-      if (error.code === 'EACCES') throw new Refused(`no permission for ${path}; ${wayToPermission('run it with sudo')}`);
+      if (error.code === 'EACCES') throw new Refused(`permission denied: ${path}; ${wayToPermission('run it with sudo')}`);
       return null;
     });
     if (found !== null && (await stat(found)).isFile()) return found;

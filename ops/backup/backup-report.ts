@@ -89,7 +89,7 @@ export function failureOf(error: Error, { config, dataFolder, signal }: JobConte
   if (signal.aborted)
     text = `stopped before it was complete, nothing was left behind (${(signal.reason as Error).message}); raise ops.timeouts.backup_logs (${seconds} s) if it takes longer`;
   else if (error instanceof NotEnoughSpace) text = `not made: ${error.message}`;
-  else if (error instanceof Damaged) text = `not kept, as it differed when read back; check the disk (dmesg): ${error.message}`;
+  else if (error instanceof Damaged) text = `discarded: it differed when read back; check the disk (dmesg): ${error.message}`;
   else if (disk !== null) text = `not made: ${disk}`;
   else throw error;
   return resultOf([{ status: 'CRITICAL', text: `backup: ${text}` }], { backup: null });

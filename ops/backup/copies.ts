@@ -64,7 +64,7 @@ function targetOf(target: string, context: JobContext): CopyTarget {
   if (target.startsWith('s3://')) return s3(target, context);
   if (target.startsWith('rsync://') || /^[^/:]+::?[^:]*/.test(target)) return rsync(target, context);
   if (target.startsWith('/')) return localFolder(target, context);
-  throw new Error('it is no target: write an absolute folder, user@host:path, rsync://host/module/path or s3://bucket/prefix');
+  throw new Error('not a target; use an absolute folder, user@host:path, rsync://host/module/path or s3://bucket/prefix');
 }
 
 /** Left free on the disk of the target. */

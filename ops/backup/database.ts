@@ -79,14 +79,14 @@ async function fetchSnapshot({ dataFolder, rest, signal, space, target }: FetchO
     await pipeline(response, space.writerTo(file), { signal });
     const expected = Number(response.headers['content-length']);
     const { size } = await file.stat();
-    if (Number.isFinite(expected) && size !== expected) throw new TryLater(`the snapshot broke off at ${size} of ${expected} bytes`);
+    if (Number.isFinite(expected) && size !== expected) throw new TryLater(`the snapshot ended at ${size} of ${expected} bytes`);
     return true;
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof ServiceUnreachable) return false;
     if (error instanceof ServiceRefused) throw refusalOf(error, rest.base);
     const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ECONNRESET' || code === 'ERR_STREAM_PREMATURE_CLOSE') throw new TryLater('the service broke off its snapshot');
+    if (code === 'ECONNRESET' || code === 'ERR_STREAM_PREMATURE_CLOSE') throw new TryLater('the service ended its snapshot early');
     throw error;
   }
 }

@@ -104,7 +104,7 @@ class MemberReader {
 
   #onMember(member: ReadEntry): void {
     const { mode = 0, path: name, size, type } = member;
-    if (type !== 'File') throw new Damaged(`"${name}" is no regular file`);
+    if (type !== 'File') throw new Damaged(`"${name}" is not a regular file`);
     if (this.#manifest.length > 0) throw new Damaged('its manifest is not its last file');
     if (name !== MANIFEST && !isMemberName(name)) throw new Damaged(`it holds "${name}", which backups do not have`);
     if (this.#found.has(name)) throw new Damaged(`it holds ${name} twice`);
@@ -137,7 +137,7 @@ class MemberReader {
   /** Compares what was found with the manifest. */
   verify(): Manifest {
     this.#parser.end(); // Throws when the last member is cut short.
-    if (this.#manifest.length === 0) throw new Damaged('it has no manifest, so it is no backup of edge-health');
+    if (this.#manifest.length === 0) throw new Damaged('it has no manifest, so it is not a backup of edge-health');
     const manifest = parseManifest(Buffer.concat(this.#manifest).toString('utf8'));
     for (const file of manifest.files) {
       const found = this.#found.get(file.path);
@@ -165,5 +165,5 @@ function asDamage(error: NodeJS.ErrnoException, path: string): Error {
   if (syscall !== undefined || name === 'AbortError') return error;
   const isParsing = [Damaged, RangeError, SyntaxError].some((kind) => error instanceof kind) || 'tarCode' in error;
   if (!isParsing && !/^(ZSTD_|Z_|ERR_)/.test(code)) return error;
-  return new Damaged(`${path} is damaged, or no backup of edge-health: ${message}`);
+  return new Damaged(`${path} is damaged, or not a backup of edge-health: ${message}`);
 }

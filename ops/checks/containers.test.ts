@@ -58,8 +58,8 @@ t.test('how a container is', async (t) => {
     message: /unhealthy: its health check failed 1 times/,
     remedy: /^podman logs/,
   });
-  t.match(evaluateContainer(podman('crashing'), 3), { status: 'CRITICAL', message: 'it does not run: exited, exit code 3' });
-  t.match(evaluateContainer(podman('killed'), 0), { status: 'CRITICAL', message: 'it does not run: exited, exit code 137 (SIGKILL)' });
+  t.match(evaluateContainer(podman('crashing'), 3), { status: 'CRITICAL', message: 'not running: exited, exit code 3' });
+  t.match(evaluateContainer(podman('killed'), 0), { status: 'CRITICAL', message: 'not running: exited, exit code 137 (SIGKILL)' });
   t.match(evaluateContainer({ ...podman('ok'), health: 'starting' }, 0), { status: 'OK', message: /starting/ });
   t.match(evaluateContainer({ ...podman('ok'), state: 'paused' }, 0), { status: 'CRITICAL', remedy: 'podman unpause ok' });
   t.match(evaluateContainer({ ...podman('ok'), state: 'created' }, 0), { status: 'CRITICAL', remedy: 'podman start ok' });

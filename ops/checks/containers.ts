@@ -131,7 +131,7 @@ export function evaluateContainer(container: Container, restarted: number): Chec
       return critical('it was created but does not run', `${engine} start ${name}`);
     default: {
       const limit = outOfMemory ? 'raise its memory limit; ' : '';
-      return critical(`it does not run: ${state}${endOf(container)}`, `${logs}; ${limit}${engine} start ${name}`);
+      return critical(`not running: ${state}${endOf(container)}`, `${logs}; ${limit}${engine} start ${name}`);
     }
   }
   if (health === 'unhealthy')

@@ -24,10 +24,10 @@ const JOURNAL = 'journalctl -u edge-health-ops -n 50';
 export function evaluateScheduler({ beat, state }: OpsDocument['scheduler'], unit: Unit | undefined, nowMs: number): CheckResult {
   const { ok, warning } = resultsFor('scheduler', { state, beat, unit: unit?.ActiveState ?? null });
   const ageMs = beat === null ? 0 : nowMs - Date.parse(beat);
-  const idle = 'nothing is checked, collected or backed up';
+  const idle = 'no checks, collection or backups';
   if (unit?.ActiveState === 'failed') return warning(`its unit has failed: ${idle}`, `${JOURNAL}; systemctl restart edge-health-ops`);
   if (state !== 'running')
-    return warning(`it does not run: ${idle}`, unit ? 'systemctl enable --now edge-health-ops' : 'npm run ops, or edge-health ops run');
+    return warning(`not running: ${idle}`, unit ? 'systemctl enable --now edge-health-ops' : 'npm run ops, or edge-health ops run');
   if (ageMs > HEARTBEAT_MS) return warning(`no heartbeat for ${Math.round(ageMs / 1000)} s`, 'systemctl restart edge-health-ops');
   return ok('runs');
 }

@@ -34,10 +34,10 @@ t.test('the age of the last sample', async (t) => {
     message: 'its last sample is 10.1 s old; at most 10 s are allowed',
     remedy: /restart/,
   });
-  t.match(evaluateAnswer(aged(null, 3), 0, 10), { status: 'OK', message: 'has only just started' });
+  t.match(evaluateAnswer(aged(null, 3), 0, 10), { status: 'OK', message: 'has just started' });
   t.match(evaluateAnswer(aged(null, 11), 0, 10), { status: 'CRITICAL' });
   t.match(evaluateAnswer(status({ nodes: [] }), 0, 10), { status: 'CRITICAL' }, 'another node is not this one');
-  t.match(evaluateAnswer(aged(0.4), 3.5, 10), { status: 'WARNING', message: 'it took 3.5 s to answer' });
+  t.match(evaluateAnswer(aged(0.4), 3.5, 10), { status: 'WARNING', message: 'it took 3.5 s to respond' });
   t.match(evaluateAnswer(status({ status: 'UNKNOWN' }), 0, 10), { status: 'OK' }, 'another node is UNKNOWN');
   t.match(evaluateAnswer(status({ nodes: [{ ...local, status: 'UNKNOWN' }] }), 0, 10), { status: 'WARNING' });
 });

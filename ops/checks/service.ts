@@ -56,10 +56,10 @@ export function evaluateAnswer(status: StatusDocument, seconds: number, maxAgeSe
   const allowed = `at most ${maxAgeSeconds} s are allowed`;
   if (age === null)
     return uptime_seconds <= maxAgeSeconds
-      ? ok('has only just started')
+      ? ok('has just started')
       : critical(`it has taken no sample since its start ${Math.round(uptime_seconds)} s ago; ${allowed}`, RESTART);
   if (age > maxAgeSeconds) return critical(`its last sample is ${age.toFixed(1)} s old; ${allowed}`, RESTART);
-  if (seconds > SLOW_SECONDS) return warning(`it took ${seconds.toFixed(1)} s to answer`, 'see what loads this machine: top, iotop');
+  if (seconds > SLOW_SECONDS) return warning(`it took ${seconds.toFixed(1)} s to respond`, 'see what loads this machine: top, iotop');
   if (local?.status === 'UNKNOWN') return warning('nothing can be measured', 'edge-health sensors, and collectors in /status');
   return ok(`answers in ${measured.answer_milliseconds} ms, last sample ${age.toFixed(1)} s old`);
 }

@@ -74,7 +74,7 @@ export function evaluateUnit(unit: Unit, restarted: number, failures: readonly s
       return warning(`restarted ${times(restarted)} since the last check${why}${watchdog}`, journal);
     }
     case 'activating':
-      if (sub !== 'auto-restart') return warning(`it is only just starting (${sub})`, journal);
+      if (sub !== 'auto-restart') return warning(`starting (${sub})`, journal);
       return critical(`${RESULTS[result] ?? `it ended (${result})`}, and is about to be restarted${watchdog}`, journal);
     case 'failed': {
       const [what, remedy] = (result === 'exit-code' ? FINAL_EXITS[ExecMainStatus] : undefined) ?? [RESULTS[result] ?? result, journal];

@@ -179,8 +179,8 @@ t.test('alerts: by the files, and whether the rows agree', async (t) => {
   writeFileSync(file('2026-03-01'), inside.join('') + line('a', START + 4000, 'WARNING', true) + line('b', END + 1000, 'ERROR'));
   const made = await write(data);
   t.match(made.of.alerts, { verdict: 'FAIL', measured: { value: 1 }, missing: [] });
-  t.equal(value(made.of.alerts, 'episodes that came to CRITICAL'), 2);
-  t.equal(value(made.of.alerts, 'episodes that came to ERROR'), 0, 'what came after the end');
+  t.equal(value(made.of.alerts, 'episodes that reached CRITICAL'), 2);
+  t.equal(value(made.of.alerts, 'episodes that reached ERROR'), 0, 'what came after the end');
   t.match(rowsOf(made.of.alerts, /^Open/), [['unit_7/cpu_percent/open', 'cpu_percent', 'CRITICAL', 'CRITICAL', isoUtc(START - HOUR_MS)]]);
   const { series } = JSON.parse(readFileSync(join(made.report.folder ?? '', 'report.json'), 'utf8')) as ReportDocument;
   t.match(series.alerts, [

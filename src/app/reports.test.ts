@@ -109,7 +109,7 @@ t.test('the run of `harness start` is shown until it has ended, also before its 
   t.equal((await reports.list())?.running, null);
 });
 
-t.test('while the disk hangs one read is under way, requests get no answer in time, and all is well after that', async (t) => {
+t.test('while the disk hangs one read is under way, requests get no response in time, and all is well after that', async (t) => {
   const folder = temporaryFolder(t);
   let begun = 0;
   let resume = (): void => undefined;

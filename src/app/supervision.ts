@@ -80,7 +80,7 @@ export class Supervision {
     this.#timer = null;
     if (this.#retry) clearTimeout(this.#retry);
     this.#retry = null;
-    this.#send(['STOPPING=1', 'STATUS=stopping: writing what is left to the store']);
+    this.#send(['STOPPING=1', 'STATUS=stopping: writing pending records to the database']);
   }
 
   #alive(): string[] {

@@ -14,7 +14,7 @@ export const checkConfig: Command = {
   --json   print the errors as JSON
 
 Prints every error with file, line, column and key, the value found and the values allowed.
-Exit codes: 0 valid, 64 wrong usage, 77 no permission to read it, 78 invalid.`,
+Exit codes: 0 valid, 64 wrong usage, 77 permission denied, 78 invalid.`,
   options: { json: { type: 'boolean' } },
   positionals: 1,
   run: async ({ options, positionals }) => {

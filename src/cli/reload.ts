@@ -33,7 +33,10 @@ Exit codes: 0 all keys applied, 1 keys need a restart, 64 wrong usage, 69 no ser
     try {
       process.kill(pid, 'SIGHUP');
     } catch (error) {
-      return fail(EXIT.unavailable, `process ${pid} cannot be signalled: ${(error as NodeJS.ErrnoException).code}; run it with sudo`);
+      return fail(
+        EXIT.unavailable,
+        `no permission to signal process ${pid} (${(error as NodeJS.ErrnoException).code}); run: sudo edge-health reload`,
+      );
     }
     let outcome: ReloadOutcome | null = null;
     for (const end = performance.now() + TIMEOUT_SECONDS * 1000; ; ) {

@@ -107,9 +107,9 @@ Exit codes: 0 prepared, 1 a step failed, 64 wrong usage, 69 ROS 2 is not sourced
 function summary(distro: string, result: Extract<PrepareResult, { state: 'already' | 'prepared' }>): string[] {
   const { prepared, removed, state } = result;
   return [
-    ...removed.map((key) => `removed ${key}, which is no longer used`),
+    ...removed.map((key) => `removed ${key}, no longer used`),
     `ROS 2 ${distro} ${state === 'already' ? 'is already prepared' : 'is prepared'}: ${prepared.folder}`,
-    ...(state === 'already' ? [] : ['edge-health uses it from its next start on, if ROS 2 is sourced.']),
+    ...(state === 'already' ? [] : ['edge-health uses it from its next start, if ROS 2 is sourced.']),
   ];
 }
 

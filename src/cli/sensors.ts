@@ -35,8 +35,8 @@ Exit codes: 0 a sensor was selected, 1 none, 64 wrong usage.`,
     for (const { id, celsius, reason: why } of rejected) {
       lines.push(`  ${id.padEnd(width)}  ${(celsius === null ? '-' : `${celsius.toFixed(1)} °C`).padStart(9)}  ${why}`);
     }
-    if (power.undervoltage !== null) lines.push('', `undervoltage: ${power.undervoltage ? 'YES, the supply is too weak' : 'no'}`);
-    if (power.throttle_events !== null) lines.push('', `slowed for heat since boot: ${power.throttle_events} times`);
+    if (power.undervoltage !== null) lines.push('', `undervoltage: ${power.undervoltage ? 'yes: the supply is too weak' : 'no'}`);
+    if (power.throttle_events !== null) lines.push('', `throttled because of temperature since boot: ${power.throttle_events} times`);
     printLines(lines);
     return chosen ? EXIT.ok : EXIT.failure;
   },

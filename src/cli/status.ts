@@ -41,7 +41,7 @@ Exit codes (Nagios-compatible): 0 OK, 1 WARNING, 2 ERROR or CRITICAL, 3 UNKNOWN 
       const cause = inner?.code ?? inner?.message ?? message;
       const base = service?.base ?? url;
       const isRefused = error instanceof ServiceRefused && error.code === 'unauthorized' && isUnreadable(loaded);
-      const denied = isRefused ? `no permission for ${file}; run: sudo edge-health status` : permissionProblem(error, 'status');
+      const denied = isRefused ? `permission denied: ${file}; run: sudo edge-health status` : permissionProblem(error, 'status');
       if (options['json']) printJson({ reachable: false, url: base, error: denied ?? cause });
       else if (denied !== null) printProblem(`edge-health: rest.token_file: ${denied}`);
       else {

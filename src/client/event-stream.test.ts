@@ -176,7 +176,7 @@ t.test('a connection without data is closed, before its first bytes and later; k
     { dataTimeoutSeconds: 0.3 },
   );
   await until('a fourth connection', () => asked.length === 4, { describe: () => closed });
-  t.match(closed, [/no answer within 0\.3 s/, /no data for 0\.3 s/, /no data for 0\.3 s/]);
+  t.match(closed, [/no response within 0\.3 s/, /no data for 0\.3 s/, /no data for 0\.3 s/]);
   const before = closed.length;
   await until('comments for three timeouts', () => keptOpen >= 18);
   t.equal(closed.length, before, 'comments keep the connection');

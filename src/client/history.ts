@@ -25,7 +25,7 @@ export async function* storedTimes(rest: RestClient, { fromMs, node, signal, toM
     const { body, next } = await rest.textPage(path, options);
     const lines = body.split('\r\n');
     if (!lines[0]?.startsWith('cpu_percent,') || lines.pop() !== '')
-      throw new ServiceUnreachable(`${rest.base}/health/history: the response was cut off, or is no CSV of health statuses`);
+      throw new ServiceUnreachable(`${rest.base}/health/history: the response was cut off, or is not CSV of health statuses`);
     for (const line of lines.slice(1)) {
       const time = line.slice(line.lastIndexOf(',') + 1);
       const ms = time.endsWith('Z') ? Date.parse(time) : Number.NaN; // Date.parse alone accepts numbers.

@@ -132,7 +132,7 @@ export class RestClient {
           { ...target, headers: { ...authorization, ...headers }, agent: false, ...(signal ? { signal } : {}) },
           resolve,
         );
-        outgoing.setTimeout(timeoutSeconds * 1000, () => outgoing.destroy(new Error(`no answer within ${timeoutSeconds} s`)));
+        outgoing.setTimeout(timeoutSeconds * 1000, () => outgoing.destroy(new Error(`no response within ${timeoutSeconds} s`)));
         outgoing.once('error', reject);
         outgoing.end();
       });

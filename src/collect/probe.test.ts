@@ -176,7 +176,7 @@ t.test('a hanging source is not read again, and the problem has the duration', a
   for (let i = 0; i < 3; i += 1) t.equal(bench.start(), false);
   t.equal(bench.callbacks.length, 2);
   t.equal(bench.reading, null);
-  t.match(bench.state, { available: false, problem: /^no answer for 4\.[23] s$/, age_seconds: 4.25 });
+  t.match(bench.state, { available: false, problem: /^no response for 4\.[23] s$/, age_seconds: 4.25 });
   t.equal(bench.settled, 1);
 });
 

@@ -70,7 +70,7 @@ export class Probe {
   state(nowSeconds: number): ProbeState {
     const age = nowSeconds - this.#goodSeconds;
     const waiting = this.#busy ? nowSeconds - this.#startedSeconds : 0;
-    const hanging = waiting > DEADLINE_SECONDS ? `no answer for ${waiting.toFixed(1)} s` : null;
+    const hanging = waiting > DEADLINE_SECONDS ? `no response for ${waiting.toFixed(1)} s` : null;
     const problem = hanging ?? this.#problem;
     return {
       metric: this.metric,

@@ -349,7 +349,7 @@ t.test('when a hanging read ends, the metric is available again', async (t) => {
     bench.machine.runUntil(2.75);
     t.match(
       bench.sampler.probeStates().find(({ metric }) => metric === 'disk_percent'),
-      { available: false, problem: /no answer for 2\.[78] s/ },
+      { available: false, problem: /no response for 2\.[78] s/ },
     );
     bench.disk.behave = (callback) => callback(null, 31);
     release(null, 99);

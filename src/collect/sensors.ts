@@ -85,11 +85,7 @@ export function chooseSensor(candidates: readonly SensorCandidate[], configured:
     null,
   );
   if (hottest) return decide(hottest, 'no known CPU or SoC sensor; the hottest plausible one', 'cooler, or not plausible');
-  return decide(
-    null,
-    candidates.length === 0 ? 'this machine shows no temperature sensor' : 'no sensor gives a plausible value',
-    'not plausible',
-  );
+  return decide(null, candidates.length === 0 ? 'no temperature sensor found' : 'no sensor gives a plausible value', 'not plausible');
 }
 
 /** Each hanging read blocks a thread of the pool. After two, no further sensors are read. */
@@ -132,7 +128,7 @@ export async function findSensors(sysRoot: string, reader = new OccasionalReader
   let hanging = 0;
   for (const { id, path } of found) {
     if (hanging >= MAX_HANGING) {
-      candidates.push({ id, path, celsius: null, problem: 'not asked: two sensors before it hang' });
+      candidates.push({ id, path, celsius: null, problem: 'not read: two sensors before it do not respond' });
       continue;
     }
     try {

@@ -62,7 +62,7 @@ export class TemperatureSource implements Source {
       if (!this.#doubted && !this.#searching) return callback(null, celsius);
       void this.search().then(() => {
         if (this.#file === file) callback(null, celsius);
-        else callback(new Error('another sensor is there now'), 0);
+        else callback(new Error('replaced by another sensor'), 0);
       });
     });
   }

@@ -53,7 +53,7 @@ t.test('it reads no more than asked for', async (t) => {
   t.equal((await read(new TextFile(path))).length, 4096);
 });
 
-t.test('a pipe that nobody writes to answers EAGAIN, a folder EISDIR', async (t) => {
+t.test('a pipe that nobody writes to responds EAGAIN, a folder EISDIR', async (t) => {
   const folder = temporaryFolder(t);
   makeUnreadable(t, join(folder, 'pipe'), 'EAGAIN');
   mkdirSync(join(folder, 'folder'));

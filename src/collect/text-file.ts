@@ -128,7 +128,7 @@ export class OccasionalReader {
       const file = new TextFile(path);
       const timer = setTimeout(() => {
         this.#hanging.add(path);
-        reject(late(`no answer within ${this.#answerSeconds} s`));
+        reject(late(`no response within ${this.#answerSeconds} s`));
       }, this.#answerSeconds * 1000);
       file.read((error, text) => {
         clearTimeout(timer);

@@ -31,7 +31,7 @@ t.test('a file that cannot be read results in an error with its name and the rea
     ok: false,
     errors: [{ file: missing, line: 0, column: 0, key: '', found: 'no such file', allowed: 'a readable YAML file', hint: null }],
   });
-  t.equal(found(folder), 'a folder');
+  t.equal(found(folder), 'a folder, not a file');
   t.match(found(join(file('plain.yaml', ''), 'below.yaml')), /ENOTDIR/);
 });
 
@@ -39,10 +39,10 @@ t.test('a file that is not text results in an error', async (t) => {
   t.equal(found(file('zeros.yaml', Buffer.alloc(100))), 'a binary file');
   t.equal(
     found(file('latin1.yaml', Buffer.from('storage: {path: /daten/\xfcber}\n', 'latin1'))),
-    'bytes that are not UTF-8',
+    'not UTF-8',
     'else the path would be another one',
   );
-  t.equal(found(file('utf16.yaml', Buffer.from('\uFEFFnode_name: arm\n', 'utf16le'))), 'bytes that are not UTF-8');
+  t.equal(found(file('utf16.yaml', Buffer.from('\uFEFFnode_name: arm\n', 'utf16le'))), 'not UTF-8');
   t.equal(found(file('utf8.yaml', 'storage: {path: /daten/über}\n')), 'a configuration');
 });
 

@@ -33,7 +33,7 @@ function configOfUnits(file: string): string | null {
   return double ?? single ?? plain ?? null;
 }
 
-const UNREADABLE = 'no permission to read it';
+const UNREADABLE = 'permission denied';
 
 /** Whether this user has no permission to read the file. Only root and the group of the service may read the package's file. */
 export function isUnreadable(loaded: ParsedConfig): boolean {
@@ -47,11 +47,12 @@ export function loadConfig(file: string): ParsedConfig {
     bytes = readFileSync(file);
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
-    const found = code === 'ENOENT' ? 'no such file' : code === 'EACCES' ? UNREADABLE : code === 'EISDIR' ? 'a folder' : message;
+    const found =
+      code === 'ENOENT' ? 'no such file' : code === 'EACCES' ? UNREADABLE : code === 'EISDIR' ? 'a folder, not a file' : message;
     return refused(file, found, found === UNREADABLE ? 'run it with sudo, or as a member of the group of the file' : null);
   }
   // Decoding invalid UTF-8 would change a path or a name without an error.
-  return isUtf8(bytes) ? parseConfig(bytes.toString(), file) : refused(file, 'bytes that are not UTF-8');
+  return isUtf8(bytes) ? parseConfig(bytes.toString(), file) : refused(file, 'not UTF-8');
 }
 
 function refused(file: string, found: string, hint: string | null = null): ParsedConfig {

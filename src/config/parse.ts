@@ -23,8 +23,10 @@ export type ParsedConfig = { readonly ok: true; readonly config: Config } | { re
 /** Formats an error on one line, in the style of compilers: `file:line:column: key: found …; allowed: …`. */
 export function formatConfigError(error: ConfigError): string {
   const location = error.line > 0 ? `${error.file}:${error.line}:${error.column}` : error.file;
+  const hint = error.hint === null ? '' : ` (${error.hint})`;
+  if (error.line === 0 && error.key === '') return printable(`${location}: ${error.found}${hint}`); // The file itself.
   const key = error.key === '' ? '' : `${error.key}: `;
-  return printable(`${location}: ${key}found ${error.found}; allowed: ${error.allowed}${error.hint === null ? '' : ` (${error.hint})`}`);
+  return printable(`${location}: ${key}found ${error.found}; allowed: ${error.allowed}${hint}`);
 }
 
 /** Characters. A configuration file normally has one or two pages; a much larger one is a mistake or an attack. */

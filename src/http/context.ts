@@ -88,7 +88,7 @@ export function nodeOf({ query, view }: Context): string {
   if (!view.knows(node)) {
     const names = view.nodes();
     const shown = `${names.slice(0, MAX_NAMES_SHOWN).join(', ')}${names.length > MAX_NAMES_SHOWN ? ', …' : ''}`;
-    throw new Problem('unknown_node', `no node "${node.slice(0, 60)}" was ever seen; known: ${shown}`, {
+    throw new Problem('unknown_node', `no node "${node.slice(0, 60)}" is known; known nodes: ${shown}`, {
       parameter: 'node',
     });
   }

@@ -213,5 +213,5 @@ t.test('busctl survives the SIGTERM caused by its own request, but not its timeo
   const bus = new Bus(t, { Slow: 'kill -TERM $$; echo survived', Hangs: 'exec sleep 3000' });
   const environment = { PATH: `${bus.folder}:${process.env['PATH']}` };
   t.same(await busctl(['Slow'], 120, environment), { ok: true, text: 'survived\n' });
-  t.same(await busctl(['Hangs'], 0.01, environment), { ok: false, problem: 'no answer within 0.01 s' });
+  t.same(await busctl(['Hangs'], 0.01, environment), { ok: false, problem: 'no response within 0.01 s' });
 });

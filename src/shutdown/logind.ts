@@ -226,7 +226,7 @@ export function busctl(parameters: readonly string[], timeoutSeconds: number, en
     execFile('/bin/sh', shell, { ...limits, env: environment, cwd: '/' }, (error, stdout, stderr) => {
       if (!error) resolve({ ok: true, text: stdout });
       else if (error.code === NOT_FOUND) resolve({ ok: false, problem: 'busctl is not installed' });
-      else if (error.killed === true) resolve({ ok: false, problem: `no answer within ${timeoutSeconds} s` });
+      else if (error.killed === true) resolve({ ok: false, problem: `no response within ${timeoutSeconds} s` });
       else resolve({ ok: false, problem: stderr.trim().split('\n').at(-1) || error.message });
     });
   });

@@ -55,7 +55,7 @@ class Requests {
         response.resume().on('error', () => done(false));
         response.on('end', () => done(response.statusCode === 200));
       });
-      request.on('timeout', () => request.destroy(new Error('no answer in time')));
+      request.on('timeout', () => request.destroy(new Error('no response in time')));
       request.on('error', () => done(false));
     });
   }

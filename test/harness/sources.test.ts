@@ -105,7 +105,7 @@ t.test('over a SIGKILL: the cause, a stream without a hole in what was stored, t
     [...new Set(stamps)].sort((a, b) => a - b),
     'each once, in order',
   );
-  t.match(received.notes, [/broke off/, /is back after/]);
+  t.match(received.notes, [/was interrupted/, /is back after/]);
 
   const [from, to] = [stamps[0] as number, stamps.at(-1) as number];
   const { data } = await service.json<{ data: HealthStatus[] }>(

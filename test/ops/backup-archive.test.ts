@@ -207,11 +207,11 @@ t.test('what is in it but does not belong there', async (t) => {
   const { content } = first;
   // A hard link, a symbolic link, devices, a folder and a pipe; links with and without a target.
   for (const type of ['1', '2']) {
-    await check([{ header: forged(first.header, [156, type], [157, '/etc/passwd']), content }, ...rest], /no regular file/);
+    await check([{ header: forged(first.header, [156, type], [157, '/etc/passwd']), content }, ...rest], /not a regular file/);
     await check([{ header: forged(first.header, [156, type]), content }, ...rest], /linkpath required/);
   }
   for (const type of ['3', '4', '5', '6'])
-    await check([{ header: forged(first.header, [156, type]), content }, ...rest], /no regular file/);
+    await check([{ header: forged(first.header, [156, type]), content }, ...rest], /not a regular file/);
   await check([{ header: forged(first.header, [345, 'prefix']), content }, ...rest], /which backups do not have/);
   // Numbers in base 256 that are none.
   for (const at of [100, 108, 116, 124, 136])

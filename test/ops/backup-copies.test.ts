@@ -40,7 +40,7 @@ t.test('targets fail each on its own', async (t) => {
   );
   t.match(text, /^OK {8}backup: /);
   t.match(text, /WARNING {3}copy to \/nowhere\/at\/all: there is no folder .*make it, or mount its disk.*tries again/);
-  t.match(text, /copy to relative\/folder: it is no target: write an absolute folder/);
+  t.match(text, /copy to relative\/folder: not a target; use an absolute folder/);
   t.match(text, /copy to rsync:.*: rsync (failed|is not installed)/);
   t.match(text, /copy to s3:\/\/: the bucket is missing/);
   t.same(readdirSync(join(good, HOST)), site.names);

@@ -169,7 +169,7 @@ t.test('a service that is killed and started again: what it recorded comes once'
   const [uptime, , , alerts] = judgements;
   t.match(uptime?.tables[0]?.rows, [[/./, /./, 'unknown', 'what ended the run before is not collected']], 'one restart');
   const value = (of: Judgement | undefined, label: string): number => of?.evidence.find((quantity) => quantity.label === label)?.value ?? 0;
-  t.ok(value(alerts, 'episodes that came to CRITICAL') >= 1, 'the episode of memory; a busy machine may have had others');
+  t.ok(value(alerts, 'episodes that reached CRITICAL') >= 1, 'the episode of memory; a busy machine may have had others');
   t.notOk(alerts?.tables[0]?.rows.some(([, metric]) => metric === 'memory_percent'));
   t.same(readdirSync(reports).sort(), ['junit.xml', 'report.html', 'report.json', 'report.md']);
 });

@@ -146,20 +146,20 @@ t.test('a slow receiver is waited for, one that hangs is not, one that cuts the 
   });
   t.match(await send({ url: hook.url }), { kind: 'delivered' });
   hook.behaviour = () => undefined;
-  t.same(await send({ url: hook.url }, { seconds: 0.2 }), { kind: 'retry', detail: 'no answer within 0.2 s' });
+  t.same(await send({ url: hook.url }, { seconds: 0.2 }), { kind: 'retry', detail: 'no response within 0.2 s' });
   hook.behaviour = (response) => {
     response.writeHead(200, { 'content-length': '100' });
     response.write('some of it');
   };
   t.same(
     await send({ url: hook.url }, { seconds: 0.2 }),
-    { kind: 'retry', detail: 'no answer within 0.2 s' },
+    { kind: 'retry', detail: 'no response within 0.2 s' },
     'nor one that does not finish',
   );
   hook.behaviour = (response) => {
     response.socket?.resetAndDestroy();
   };
-  t.same(await send({ url: hook.url }), { kind: 'retry', detail: 'the connection was cut' });
+  t.same(await send({ url: hook.url }), { kind: 'retry', detail: 'connection reset' });
   const ending = new AbortController();
   hook.behaviour = () => ending.abort(new Error('ended with the scheduler'));
   t.same(await send({ url: hook.url }, { signal: ending.signal }), { kind: 'retry', detail: 'ended with the scheduler' });
@@ -179,7 +179,7 @@ t.test('a slow receiver is waited for, one that hangs is not, one that cuts the 
   await once(other, 'listening');
   t.same(
     await send({ url: `http://127.0.0.1:${(other.address() as AddressInfo).port}/` }, { seconds: 0.2 }),
-    { kind: 'retry', detail: 'no answer within 0.2 s' },
+    { kind: 'retry', detail: 'no response within 0.2 s' },
     'nor one that changes to another protocol',
   );
 });

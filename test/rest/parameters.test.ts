@@ -214,7 +214,7 @@ t.test('an unknown node is a 404 that names the known ones', async (t) => {
     ]) {
       const answer = await get(`${path}?node=${encodeURIComponent(node)}`);
       t.equal(answer.status, 404, `${path} of ${JSON.stringify(node)}`);
-      t.match(problemOf(answer), { code: 'unknown_node', parameter: 'node', detail: /known: health_monitor/ });
+      t.match(problemOf(answer), { code: 'unknown_node', parameter: 'node', detail: /known nodes: health_monitor/ });
     }
   }
   t.equal((await get('/health?node=health_monitor')).status, 200, 'the known one');

@@ -13,8 +13,8 @@ function alerts(more: Partial<AlertEvidence> = {}): ReturnType<typeof judgeAlert
 t.test('nothing open passes, however many episodes there were', async (t) => {
   const judgement = alerts({ episodes: { WARNING: 3, ERROR: 2, CRITICAL: 1 } });
   t.same([judgement.criterion, judgement.verdict, judgement.measured.value, judgement.margin], ['alerts', 'PASS', 0, 0]);
-  t.equal(judgement.summary, 'No CRITICAL alert is open at the end (1 episode came to it).');
-  t.equal(alerts().summary, 'No CRITICAL alert is open at the end (none came up).');
+  t.equal(judgement.summary, 'No CRITICAL alert is open at the end (1 episode reached it).');
+  t.equal(alerts().summary, 'No CRITICAL alert is open at the end (none were raised).');
   t.same(
     judgement.evidence.map(({ value }) => value),
     [0, 0, 1, 2, 3],

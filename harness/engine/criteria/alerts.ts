@@ -28,9 +28,9 @@ export function judgeAlerts({ alerts }: Evidence): Judgement {
     evidence: [
       { label: 'open by /alerts', value: openByRest?.length ?? null, unit: '' },
       { label: 'open by the topic', value: openByTopic?.length ?? null, unit: '' },
-      { label: 'episodes that came to CRITICAL', value: alerts.episodes.CRITICAL, unit: '', informative: true },
-      { label: 'episodes that came to ERROR', value: alerts.episodes.ERROR, unit: '', informative: true },
-      { label: 'episodes that came to WARNING', value: alerts.episodes.WARNING, unit: '', informative: true },
+      { label: 'episodes that reached CRITICAL', value: alerts.episodes.CRITICAL, unit: '', informative: true },
+      { label: 'episodes that reached ERROR', value: alerts.episodes.ERROR, unit: '', informative: true },
+      { label: 'episodes that reached WARNING', value: alerts.episodes.WARNING, unit: '', informative: true },
     ],
     tables: [openTable(alerts)],
     missing,
@@ -55,7 +55,7 @@ function difference(one: readonly OpenEpisode[], other: readonly OpenEpisode[]):
 }
 
 function summarize({ episodes, reason }: AlertEvidence, critical: number, verdict: TestVerdict): string {
-  const seen = episodes.CRITICAL === 0 ? 'none came up' : `${counted(episodes.CRITICAL, 'episode')} came to it`;
+  const seen = episodes.CRITICAL === 0 ? 'none were raised' : `${counted(episodes.CRITICAL, 'episode')} reached it`;
   const open = critical === 0 ? `No CRITICAL alert is open at the end (${seen})` : `${counted(critical, 'CRITICAL alert')} open at the end`;
   const doubt = verdict === 'INCOMPLETE' ? ', as far as known' : '';
   return `${open}${doubt}${reason === null ? '' : `; ${reason}`}.`;

@@ -110,7 +110,7 @@ export function oneOfEach(from = 1): RecordEntry[] {
       longest_seconds: 101,
       gaps: [{ from: WALL + 1000, to: WALL + 102_000, seconds: 101 }],
     },
-    { type: 'note', ...at(6), text: 'the event stream broke off: "ECONNRESET"\nit is opened again – Größe' },
+    { type: 'note', ...at(6), text: 'the event stream was interrupted: "ECONNRESET"\nit is opened again – Größe' },
     { type: 'end', ...at(7), reason: 'stopped' },
     resume((from + 8) * 60),
     { ...minute(from + 9, 0), service: null, events: null },

@@ -40,14 +40,14 @@ export async function configured(key: string, file: string | null): Promise<stri
 /** Matched by message: nodemailer replaces the error codes of its sockets. */
 const UNTRUSTED = /self.signed certificate|unable to (verify|get (local )?issuer)/i;
 const NETWORK: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'the connection was refused: is the server running, and the port right?',
-  ECONNRESET: 'the connection was cut',
-  EPIPE: 'the connection was cut',
-  ENOTFOUND: 'the name is not known: check it, and the name server',
-  EAI_AGAIN: 'the name cannot be looked up: is the network up?',
-  ENETUNREACH: 'the network cannot be reached',
-  EHOSTUNREACH: 'the machine cannot be reached',
-  ETIMEDOUT: 'no answer in time',
+  ECONNREFUSED: 'connection refused: is the server running, and the port right?',
+  ECONNRESET: 'connection reset',
+  EPIPE: 'connection reset',
+  ENOTFOUND: 'unknown host name: check the name and the DNS server',
+  EAI_AGAIN: 'host name not resolved: is the network up?',
+  ENETUNREACH: 'network unreachable',
+  EHOSTUNREACH: 'host unreachable',
+  ETIMEDOUT: 'no response in time',
   CERT_HAS_EXPIRED: "its certificate has expired; or is this machine's clock wrong?",
   CERT_NOT_YET_VALID: "its certificate is not valid yet; or is this machine's clock wrong?",
   ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another name',
@@ -72,7 +72,7 @@ export async function withTimeout(
   const limited = new AbortController();
   const abort = (): void => limited.abort(signal.reason);
   signal.addEventListener('abort', abort, { once: true });
-  const timer = setTimeout(() => limited.abort(new Error(`no answer within ${seconds} s`)), seconds * 1000);
+  const timer = setTimeout(() => limited.abort(new Error(`no response within ${seconds} s`)), seconds * 1000);
   try {
     return await attempt(limited.signal);
   } finally {

@@ -43,7 +43,7 @@ export function emailChannel(config: EmailConfig, host: string, version: string)
               const own = connect({ host: server, port, timeout: STEP_MS });
               socket = own;
               own.once('connect', () => callback(null, { connection: own }));
-              own.once('timeout', () => own.destroy(new Error(`no answer within ${STEP_MS / 1000} s`)));
+              own.once('timeout', () => own.destroy(new Error(`no response within ${STEP_MS / 1000} s`)));
               own.once('error', (error) => callback(error, {}));
               own.on('error', () => undefined); // Errors after the end of the delivery.
             },

@@ -7,7 +7,7 @@ import { identity } from './privileges.ts';
 export function permissionProblem(error: unknown, command: string): string | null {
   const { code, message, path } = error as NodeJS.ErrnoException;
   if ((code !== 'EACCES' && code !== 'EPERM') || process.geteuid?.() === 0) return null;
-  return `${path === undefined ? message : `no permission for ${path}`}; ${wayToPermission(`run: sudo edge-health ${command}`)}`;
+  return `${path === undefined ? message : `permission denied: ${path}`}; ${wayToPermission(`run: sudo edge-health ${command}`)}`;
 }
 
 /** The remedy for a missing permission: `otherwise`, unless sudo was used and root's rights were dropped for the data folder's owner. */

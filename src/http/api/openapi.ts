@@ -105,7 +105,7 @@ const OPERATIONS: Readonly<Record<ApiPath, { id: string; summary: string; succes
       id: 'getReports',
       summary: 'The reliability reports on this machine, and the progress of a run; with `name`, one report',
       success: {
-        description: 'The list, or with `name` a report in the format asked for.',
+        description: 'The list, or with `name` a report in the requested format.',
         content: {
           ...json('Reports'),
           'text/html': { schema: { type: 'string' } },

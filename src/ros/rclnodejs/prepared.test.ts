@@ -88,7 +88,7 @@ t.test('a folder writable by other users is not used', async (t) => {
   });
   for (const open of [folder, paths.preparedRoot]) {
     chmodSync(open, 0o777);
-    t.match(findPrepared('jazzy', paths), { reason: new RegExp(`is not used: others may write to ${open}; remove it`) });
+    t.match(findPrepared('jazzy', paths), { reason: new RegExp(`is not used: other users can write to ${open}; remove it`) });
     chmodSync(open, 0o755);
   }
   t.match(findPrepared('jazzy', paths), { folder });

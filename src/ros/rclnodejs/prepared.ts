@@ -112,7 +112,7 @@ export function trustProblem(folders: readonly string[], { owners }: Pick<RosPat
     const stats = statSync(folder, { throwIfNoEntry: false });
     if (!stats) return null;
     if (!owners.includes(stats.uid)) return `${folder} belongs to user ${stats.uid}; remove it`;
-    if ((stats.mode & 0o022) !== 0) return `others may write to ${folder}; remove it`;
+    if ((stats.mode & 0o022) !== 0) return `other users can write to ${folder}; remove it`;
   }
   return null;
 }

@@ -63,7 +63,7 @@ t.test('a crash ends only the probe', async (t) => {
 });
 
 t.test('a hang ends at the timeout', async (t) => {
-  t.equal(await probeWith(t, 'setInterval(() => {}, 1000)', { timeoutSeconds: 0.2 }), 'no answer within 0.2 s');
+  t.equal(await probeWith(t, 'setInterval(() => {}, 1000)', { timeoutSeconds: 0.2 }), 'no response within 0.2 s');
 });
 
 t.test('an end without an answer', async (t) => {

@@ -106,7 +106,7 @@ function tryOnce(prepared: Prepared, options: ProbeOptions): Promise<string | nu
       ['--disable-warning=ExperimentalWarning', fileURLToPath(program), JSON.stringify(request)],
       { ...options.user, env, timeout: timeoutSeconds * 1000, killSignal: 'SIGKILL', maxBuffer: 1024 * 1024 },
       (error, output, errors) => {
-        if (error?.killed) return resolve(`no answer within ${timeoutSeconds} s`);
+        if (error?.killed) return resolve(`no response within ${timeoutSeconds} s`);
         if (error?.signal) return resolve(`it crashed (${error.signal})${lastLine(errors)}`);
         const answer = answerOf(output);
         if (answer?.ok) return resolve(null);

@@ -132,7 +132,7 @@ async function regular(): Promise<void> {
         });
         response.once('error', () => sent.destroy());
       });
-      sent.on('timeout', () => sent.destroy(new Error('no answer in time')));
+      sent.on('timeout', () => sent.destroy(new Error('no response in time')));
       sent.on('error', () => {
         failed += 1;
         done();

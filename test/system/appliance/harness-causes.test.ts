@@ -95,7 +95,7 @@ t.test('why each run ended', { skip }, async (t) => {
   await machine.sh(`kill -TERM ${await appliance.mainPid()}`);
   await machine.until(async () => (await machine.show(UNIT, 'ActiveState')) === 'inactive', 120);
   await machine.systemctl('start', UNIT);
-  t.match(await nextRun(), { cause: 'exit', detail: 'it ended by itself, without an error', unseen: 0 });
+  t.match(await nextRun(), { cause: 'exit', detail: 'it exited without an error', unseen: 0 });
   done('SIGTERM');
 
   await appliance.inject(HOARD);

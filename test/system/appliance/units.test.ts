@@ -171,7 +171,9 @@ for (const suite of SUITES) {
       await machine.write(config, 'disk:\n  paths: ["/home"]\n');
       await machine.systemctl('restart', 'edge-health');
       t.equal((await machine.untilJson<{ disk_percent?: unknown }>('/health', (body) => 'disk_percent' in body)).disk_percent, null);
-      await machine.untilJson('/status', (body) => JSON.stringify(body).includes('/home: hidden from the service; allow it with ProtectHome='));
+      await machine.untilJson('/status', (body) =>
+        JSON.stringify(body).includes('/home: hidden from the service; allow it with ProtectHome='),
+      );
       await machine.write(config, before);
       await machine.systemctl('restart', 'edge-health');
     });

@@ -14,5 +14,5 @@ t.test('a configuration without permission to read it is an error that says so',
   chmodSync(path, 0o000);
   process.seteuid?.(NOBODY);
   t.teardown(() => process.seteuid?.(0));
-  t.match(loadConfig(path), { ok: false, errors: [{ file: path, found: 'no permission to read it' }] });
+  t.match(loadConfig(path), { ok: false, errors: [{ file: path, found: 'permission denied' }] });
 });

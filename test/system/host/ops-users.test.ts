@@ -63,13 +63,13 @@ t.test('a user who may not read the data folder is reported to use sudo', async 
   chmodSync(data, 0o700);
   t.match(ops(config, ['list'], { uid: NOBODY }), {
     status: 3,
-    stdout: `UNKNOWN   no permission for ${data}; run: sudo edge-health ops list, or as a member of its group (edge-health on an appliance)\n`,
+    stdout: `UNKNOWN   permission denied: ${data}; run: sudo edge-health ops list, or as a member of its group (edge-health on an appliance)\n`,
   });
   for (const name of ['health_check', 'backup_logs'])
     t.match(ops(config, [name], { uid: NOBODY }), {
       status: 3,
       stdout: '',
-      stderr: `edge-health ops: no permission for ${data}/ops; run: sudo edge-health ops ${name}\n`,
+      stderr: `edge-health ops: permission denied: ${data}/ops; run: sudo edge-health ops ${name}\n`,
     });
 });
 

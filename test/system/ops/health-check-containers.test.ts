@@ -112,7 +112,7 @@ t.test('containers of a real podman', { skip: podmanUnavailable() }, async (t) =
   t.match(first('sick'), { status: 'CRITICAL', message: /^unhealthy: its health check failed 1 times/, remedy: /^podman logs/ });
   t.match(first('killed'), {
     status: 'CRITICAL',
-    message: 'it does not run: exited, exit code 137 (SIGKILL)',
+    message: 'not running: exited, exit code 137 (SIGKILL)',
     remedy: /podman start killed/,
   });
   t.match(first('crashing'), { status: 'OK', measured: { restarts: 0 } });
@@ -128,7 +128,7 @@ t.test('containers of a real podman', { skip: podmanUnavailable() }, async (t) =
   podman.command('stop', '--time', '0', 'plain');
   const third = await check();
   t.match(third('killed'), { status: 'OK' });
-  t.match(third('plain'), { status: 'CRITICAL', message: /^it does not run: exited/ });
+  t.match(third('plain'), { status: 'CRITICAL', message: /^not running: exited/ });
 });
 
 const hasDocker = spawnSync('docker', ['--version']).status === 0;

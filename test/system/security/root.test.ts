@@ -100,7 +100,7 @@ t.test('a data folder without an attacker works as it should', { skip }, async (
   t.equal(site.copy.sh(`find ${STATE} ! -user edge-health -o ! -group edge-health`), '');
   site.unharmed(t, 'nor is anything left elsewhere');
   const other = site.copy.run(['edge-health', 'harness', 'start'], { user: 'nobody' });
-  t.match(other, { code: 69, stderr: /only root may: sudo edge-health harness start/ });
+  t.match(other, { code: 69, stderr: /this needs root; run: sudo edge-health harness start/ });
 });
 
 t.test('restore_backup', { skip }, async (t) => {
@@ -136,7 +136,7 @@ t.test('restore_backup', { skip }, async (t) => {
 tar ${options} -cf a.tar metrics/*; /usr/lib/edge-health/runtime/bin/node -e '${compress}' <a.tar >${STATE}/${archive}; rm -r $d`,
       );
       const { code, stdout } = site.edgeHealth('ops', 'restore_backup', `${STATE}/${archive}`, '--yes', '--config-too');
-      t.match([code, stdout], [2, /no regular file|which backups do not have/], what);
+      t.match([code, stdout], [2, /not a regular file|which backups do not have/], what);
       site.unharmed(t, what);
       site.attack(`rm ${archive}`);
       t.equal(site.attack('find . ! -path "./ops*" ! -path ./lock | sort'), before, `${what}: nothing was changed`);
@@ -221,7 +221,7 @@ t.test('the configuration is for root and the service alone', { skip }, async (t
   t.match(as('root', 'check-config'), { code: 0, stdout: /: valid/ });
   t.match(as('nobody', 'ops', 'list'), {
     code: 3,
-    stderr: /^edge-health ops: no permission for .*; run: sudo edge-health ops list, or .*\n$/,
+    stderr: /^edge-health ops: permission denied: .*; run: sudo edge-health ops list, or .*\n$/,
   });
   for (const command of ['status', 'nodes', 'reload']) {
     const { code, stderr } = as('nobody', command);
