@@ -1,5 +1,5 @@
 import { formatDuration } from '../../src/core/time/duration.ts';
-import { words } from './words/words.ts';
+import { messages } from './messages/messages.ts';
 
 const two = (n: number): string => String(n).padStart(2, '0');
 
@@ -34,12 +34,12 @@ function isSameDay(a: Date, b: Date): boolean {
 
 function day(date: Date, now: Date): string {
   const year = date.getFullYear() === now.getFullYear() ? {} : { year: 'numeric' as const };
-  return new Intl.DateTimeFormat(words.tag, { day: 'numeric', month: 'short', ...year }).format(date);
+  return new Intl.DateTimeFormat(messages.tag, { day: 'numeric', month: 'short', ...year }).format(date);
 }
 
 /** Rounded to seconds, the two largest units: `3 min 20 s`, `2 h 5 min`, `4 d 3 h`. */
 export function duration(seconds: number): string {
-  const { day, hour, minute, second } = words.units;
+  const { day, hour, minute, second } = messages.units;
   return formatDuration(Math.max(0, Math.round(seconds)), 'd', { d: day, h: hour, min: minute, s: second });
 }
 
@@ -48,10 +48,10 @@ const formatters = new Map<string, Intl.NumberFormat>();
 
 /** A number in the form of the language. */
 export function formatted(value: number, least: number, most: number): string {
-  const key = `${words.tag} ${least} ${most}`;
+  const key = `${messages.tag} ${least} ${most}`;
   const formatter =
     formatters.get(key) ??
-    new Intl.NumberFormat(words.tag, { minimumFractionDigits: least, maximumFractionDigits: most, useGrouping: false });
+    new Intl.NumberFormat(messages.tag, { minimumFractionDigits: least, maximumFractionDigits: most, useGrouping: false });
   formatters.set(key, formatter);
   return formatter.format(Number(value.toFixed(most)) || 0); // -0 would be shown with its sign.
 }

@@ -1,5 +1,6 @@
 import './styles/style.css';
 import { render } from 'preact';
+import { chooseLanguage } from './messages/messages.ts';
 import { Api, type TokenStore } from './model/api.ts';
 import { Monitor, TIMING } from './model/monitor.ts';
 import type { Range } from './model/windows.ts';
@@ -8,7 +9,6 @@ import { viewProps } from './page/page.ts';
 import { hrefOf, readRoute } from './page/route.ts';
 import { applyScheme } from './page/settings.tsx';
 import { queryOf, readRange } from './views/node/range.ts';
-import { chooseLanguage } from './words/words.ts';
 
 const TOKEN_KEY = 'edge-health-token';
 

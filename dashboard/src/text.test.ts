@@ -61,12 +61,12 @@ t.test('when the service is unreachable, every phase shows the time of the last 
     t.equal(head.status, 'UNKNOWN');
     t.match(head.sentence, /No data since 12:03:05\..*last known/);
   }
-  t.match(linkText(connection({ phase: 'waiting', failures: 1 }), null, NOW), { state: 'gone', first: 'No answer.' });
+  t.match(linkText(connection({ phase: 'waiting', failures: 1 }), null, NOW), { state: 'gone', first: 'No response.' });
 });
 
 t.test('a service that answers but does not measure is distinguished from an unreachable one', async (t) => {
   const link = linkText(connection({ phase: 'stale', isResponding: true }), LAST, NOW);
-  t.match(link, { state: 'gone', first: 'No data since 12:03:05.', second: /measures nothing/ });
+  t.match(link, { state: 'gone', first: 'No data since 12:03:05.', second: /takes no samples/ });
   t.match(linkText(connection({ phase: 'stale' }), LAST, NOW).second, /Waiting/);
   t.match(linkText(connection({ phase: 'stale' }), null, NOW).first, 'No data yet.');
 });
@@ -98,7 +98,7 @@ t.test('the headline mentions unavailable metrics and alerts that hysteresis kee
   t.equal(sentence(health('ERROR', { temperature: null }), alert('cpu_percent'), lost), 'Temperature cannot be read. CPU usage is high.');
   t.equal(sentence(health('ERROR'), alert('disk:/media/usb', { severity: 'ERROR' })), 'Disk /media/usb cannot be measured.');
   t.equal(sentence(health('ERROR')), 'A measurement cannot be taken.', 'the alert has not been received yet');
-  t.equal(sentence(health('WARNING'), alert('cpu_percent')), 'Within the limits again, not settled yet: CPU usage.');
+  t.equal(sentence(health('WARNING'), alert('cpu_percent')), 'Below the threshold again, alert not yet resolved: CPU usage.');
   t.match(headline(live, health('UNKNOWN'), null, NODE), { status: 'UNKNOWN', sentence: 'Nothing could be measured.' });
 });
 

@@ -1,15 +1,15 @@
 import { decimal, duration, limit, timeOfDay } from './format.ts';
+import { messages } from './messages/messages.ts';
 import type { AlertBook, Entry, OtherNodes } from './model/alert-book.ts';
 import type { Connection } from './model/connection.ts';
 import type { Tile } from './model/fleet.ts';
 import { type Alert, type HealthStatus, METRICS, type Metric, type ShutdownState, type Status, type StatusDocument } from './types.ts';
-import { words } from './words/words.ts';
 
 export const isMetric = (name: string): name is Metric => (METRICS as readonly string[]).includes(name);
 
 export function alertTitle(alert: Alert, node: string, tense: 'present' | 'past' = 'present'): string {
   const { metric, severity, threshold, value } = alert;
-  const { alerts } = words;
+  const { alerts } = messages;
   const isPast = tense === 'past';
   if (metric === 'health_status') return alerts.noData(node);
   if (metric === 'remote_nodes') return isPast ? alerts.listWasFull : alerts.listFull;
@@ -23,13 +23,13 @@ export function alertTitle(alert: Alert, node: string, tense: 'present' | 'past'
 }
 
 export function metricName(metric: string): string {
-  if (metric.startsWith('disk:')) return words.alerts.disk(metric.slice('disk:'.length));
-  return isMetric(metric) ? words.metrics[metric].name : metric.replaceAll('_', ' ');
+  if (metric.startsWith('disk:')) return messages.alerts.disk(metric.slice('disk:'.length));
+  return isMetric(metric) ? messages.metrics[metric].name : metric.replaceAll('_', ' ');
 }
 
 /** What an alert means and what to do, for someone who is not an engineer. */
 export function alertHelp({ metric }: Pick<Alert, 'metric'>): { readonly meaning: string; readonly action: string } {
-  const { metrics, otherAlerts } = words;
+  const { metrics, otherAlerts } = messages;
   if (isMetric(metric)) return metrics[metric];
   if (metric.startsWith('disk:')) return otherAlerts.disk;
   if (metric === 'health_status' || metric === 'remote_nodes') return otherAlerts[metric];
@@ -38,10 +38,10 @@ export function alertHelp({ metric }: Pick<Alert, 'metric'>): { readonly meaning
 
 /** The value and the threshold of an alert. For ERROR both are seconds without data. */
 export function alertFigures({ metric, severity, threshold, value }: Alert): string {
-  if (metric === 'remote_nodes') return words.alerts.nodesOf(value, threshold);
-  if (severity === 'ERROR') return words.alerts.silence(duration(value), duration(threshold));
-  const unit = isMetric(metric) ? words.metrics[metric].unit : '';
-  return words.alerts.valueOf(`${decimal(value)} ${unit}`.trim(), limit(threshold, unit));
+  if (metric === 'remote_nodes') return messages.alerts.nodesOf(value, threshold);
+  if (severity === 'ERROR') return messages.alerts.noDataFor(duration(value), duration(threshold));
+  const unit = isMetric(metric) ? messages.metrics[metric].unit : '';
+  return messages.alerts.valueOf(`${decimal(value)} ${unit}`.trim(), limit(threshold, unit));
 }
 
 export type MetricState = 'normal' | 'warning' | 'critical' | 'unavailable';
@@ -68,22 +68,22 @@ export interface LinkText {
 /** The state of the connection in two short lines. `lastMs`: when the last sample was taken. */
 export function linkText(connection: Connection, lastMs: number | null, nowMs: number): LinkText {
   const { failures, phase, reason } = connection;
-  const { connection: text } = words;
+  const { connection: text } = messages;
   if (phase === 'live')
     return { state: 'live', first: text.live, second: lastMs === null ? '' : text.measuredAt(timeOfDay(lastMs, nowMs)) };
   if (lastMs === null && failures === 0 && (phase === 'connecting' || phase === 'loading')) {
     return { state: 'connecting', first: text.connecting, second: '' };
   }
-  const never = phase === 'stale' || reason !== null ? text.noDataYet : text.noAnswer;
+  const never = phase === 'stale' || reason !== null ? text.noDataYet : text.noResponse;
   const first = lastMs === null ? never : text.noDataSince(timeOfDay(lastMs, nowMs));
-  if (phase === 'stale') return { state: 'gone', first, second: connection.isResponding ? text.measuresNothing : text.waiting };
+  if (phase === 'stale') return { state: 'gone', first, second: connection.isResponding ? text.takesNoSamples : text.waiting };
   return { state: 'gone', first, second: reason === null ? text.reconnecting : text.tryingAgain(reason) };
 }
 
 /** The overall status and its reason. It contains no changing values, because screen readers announce each change. */
 export function headline(link: LinkText, health: HealthStatus | null, book: AlertBook | null, node: string | null): Headline {
-  const { headline: text } = words;
-  if (link.state === 'connecting') return { status: null, sentence: text.asking };
+  const { headline: text } = messages;
+  if (link.state === 'connecting') return { status: null, sentence: text.connecting };
   if (link.state === 'gone') return { status: 'UNKNOWN', sentence: `${link.first} ${health ? text.lastKnown : link.second}` };
   if (!health || health.status === 'UNKNOWN') return { status: 'UNKNOWN', sentence: text.nothingMeasured };
   return { status: health.status, sentence: explainStatus(health, book, node) };
@@ -91,7 +91,7 @@ export function headline(link: LinkText, health: HealthStatus | null, book: Aler
 
 /** The headline of a remote node that is stale. `lastMs` and `nowMs` are times of that node's clock. */
 export function headlineOfStaleNode(link: LinkText, node: string, lastMs: number | null, nowMs: number): Headline {
-  const { headline: text } = words;
+  const { headline: text } = messages;
   if (link.state !== 'live') return headline(link, null, null, node);
   if (lastMs === null) return { status: 'UNKNOWN', sentence: text.noDataSinceStart(node) };
   return { status: 'UNKNOWN', sentence: `${text.noDataSince(node, timeOfDay(lastMs, nowMs))} ${text.lastKnown}` };
@@ -100,7 +100,7 @@ export function headlineOfStaleNode(link: LinkText, node: string, lastMs: number
 const SEVERITY_ORDER: readonly Status[] = ['CRITICAL', 'ERROR', 'WARNING'];
 
 function explainStatus(health: HealthStatus, book: AlertBook | null, node: string | null): string {
-  const { headline: text } = words;
+  const { headline: text } = messages;
   const nodeAlerts = (book?.open ?? []).filter((entry) => entry.node === node);
   if (health.status === 'OK' || nodeAlerts.every(({ alert }) => isBelowThreshold(alert, health))) {
     const names = [...new Set(nodeAlerts.map(({ alert }) => metricName(alert.metric)))];
@@ -122,13 +122,13 @@ function isBelowThreshold({ metric, severity, threshold }: Alert, health: Health
 
 /** The headline of the local node if it is OK and a remote node is not. */
 export function headlineOfOther(other: Tile, head: Headline): Headline {
-  const { headline: text } = words;
-  const what = other.isStale ? words.alerts.noData(other.node) : text.isOther(other.node, words.status[other.status].word);
+  const { headline: text } = messages;
+  const what = other.isStale ? messages.alerts.noData(other.node) : text.isOther(other.node, messages.status[other.status].word);
   return { status: other.status, sentence: `${what}. ${text.thisIsOk} ${head.sentence}` };
 }
 
 export function otherNodesText({ count }: OtherNodes): string {
-  return words.alerts.others(count);
+  return messages.alerts.others(count);
 }
 
 /** A larger difference between two clocks is reported. */
@@ -137,7 +137,7 @@ const CLOCK_DIFFERENCE_LIMIT_MS = 60_000;
 /** Notices about shutdown, power, storage and clocks, one line each. `clockDifferenceMs`: the machine's clock minus the browser's. */
 export function notices(status: StatusDocument | null, clockDifferenceMs: number | null, nowMs: number): string[] {
   const lines: string[] = [];
-  const { notices: text } = words;
+  const { notices: text } = messages;
   const shutdown = status && shutdownNotice(status.shutdown, nowMs);
   if (shutdown) lines.push(shutdown);
   if (status?.power.undervoltage) lines.push(text.undervoltage);
@@ -156,7 +156,7 @@ export function notices(status: StatusDocument | null, clockDifferenceMs: number
 export function clockNotices(node: string | null, differenceMs: number): string[] {
   if (node === null || Math.abs(differenceMs) <= CLOCK_DIFFERENCE_LIMIT_MS) return [];
   const by = duration(Math.abs(differenceMs) / 1000);
-  return [(differenceMs > 0 ? words.notices.nodeClockAhead : words.notices.nodeClockBehind)(node, by)];
+  return [(differenceMs > 0 ? messages.notices.nodeClockAhead : messages.notices.nodeClockBehind)(node, by)];
 }
 
 /** A shutdown that was aborted or interrupted is reported for this long. */
@@ -166,7 +166,7 @@ function shutdownNotice(
   { action, ended, message, reason, requested_by, seconds_left, state }: ShutdownState,
   nowMs: number,
 ): string | null {
-  const { notices: text } = words;
+  const { notices: text } = messages;
   const what = action === 'dry-run' ? text.dryRun : text.shutdown;
   const origin = text.requestedBy(reason ?? '', requested_by ?? '');
   if (state === 'in_progress') return text.shutdownRuns(what, origin, duration(seconds_left ?? 0), message ?? '');

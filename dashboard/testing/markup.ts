@@ -8,12 +8,12 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
 import { DASHBOARD_BUILD } from '../../scripts/dashboard.ts';
+import type { chooseLanguage } from '../src/messages/messages.ts';
 import type * as AlertBook from '../src/model/alert-book.ts';
 import type * as Page from '../src/page/page.ts';
 import type { PageState } from '../src/page/page-state.ts';
 import { readRoute } from '../src/page/route.ts';
 import type { Alert, HealthStatus, NodeState, ReliabilityReports, StatusDocument } from '../src/types.ts';
-import type { chooseLanguage } from '../src/words/words.ts';
 
 interface Bundle {
   readonly App: unknown;
@@ -34,7 +34,7 @@ export { Reports } from './views/system/reports.tsx';
 export { viewProps } from './page/page.ts';
 export { initialState } from './page/page-state.ts';
 export { buildBook } from './model/alert-book.ts';
-export { chooseLanguage } from './words/words.ts';
+export { chooseLanguage } from './messages/messages.ts';
 `;
 
 async function bundle(): Promise<Bundle> {

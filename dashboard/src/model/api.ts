@@ -1,4 +1,4 @@
-import { words } from '../words/words.ts';
+import { messages } from '../messages/messages.ts';
 
 /** The service returned an error status, or ended the event stream (status 200). */
 export class ApiError extends Error {
@@ -21,7 +21,7 @@ export function isFatal(error: unknown): boolean {
 /** Describes an error for the user; null: the service returned no error. */
 export function reasonOf(error: unknown): string | null {
   if (!(error instanceof ApiError) || error.status < 400) return null;
-  const { connection } = words;
+  const { connection } = messages;
   return error.code === 'too_many_event_streams' ? connection.tooManyPages : connection.answersError(error.status);
 }
 

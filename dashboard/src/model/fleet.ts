@@ -1,6 +1,6 @@
 import { duration, minuteOfDay } from '../format.ts';
+import { messages } from '../messages/messages.ts';
 import { type HealthStatus, type NodeState, type Readings, STATUSES, type Status } from '../types.ts';
-import { words } from '../words/words.ts';
 import { staleAfterMs } from './connection.ts';
 
 /** The last health status of a node and when it was received, in performance.now() time. */
@@ -94,7 +94,7 @@ export function worstOther(tiles: readonly Tile[]): Tile | null {
 
 /** The number of nodes in each status, worst first. */
 export function fleetText(tiles: readonly Tile[]): string {
-  const { nodes, status: statuses } = words;
+  const { nodes, status: statuses } = messages;
   const present = tiles.filter(({ leftMs }) => leftMs === null);
   const parts = [
     ...(['CRITICAL', 'ERROR', 'WARNING', 'UNKNOWN', 'OK'] as const).map((status) => {
@@ -109,7 +109,7 @@ export function fleetText(tiles: readonly Tile[]): string {
 
 /** How old the data of a node is. The age in seconds is shown only for stale nodes; for the others a running count would distract. */
 export function ageText({ ageSeconds, isLocal, isStale, leftMs }: Tile, nowMs: number): string {
-  const { nodes } = words;
+  const { nodes } = messages;
   if (isLocal && !isStale) return nodes.here;
   if (leftMs !== null) return nodes.leftAt(minuteOfDay(leftMs, nowMs));
   if (ageSeconds === null) return nodes.noDataYet;

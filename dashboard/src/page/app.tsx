@@ -1,9 +1,9 @@
 import { Fragment, type VNode } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { views } from 'views';
+import { messages } from '../messages/messages.ts';
 import type { Status } from '../types.ts';
 import type { View, ViewProps } from '../views/view.ts';
-import { words } from '../words/words.ts';
 import { Ring, STATUS_ICONS } from './icons.tsx';
 import { hrefOf, type Route } from './route.ts';
 import { Settings } from './settings.tsx';
@@ -27,7 +27,7 @@ export function App({ hadToken, onToken, view: props }: AppProps): VNode {
   const { head, host, link, route, state } = props;
   const isLocked = state.connection.phase === 'locked';
   const view = viewOf(route, props.tiles.length);
-  const word = isLocked ? words.shell.locked : head.status === null ? '…' : words.status[head.status].word;
+  const word = isLocked ? messages.shell.locked : head.status === null ? '…' : messages.status[head.status].word;
   const title = [word, route.item ?? host, ...(view ? [view.label()] : []), 'edge-health'].join(' · ');
   useEffect(() => {
     document.title = title;
@@ -48,7 +48,7 @@ export function App({ hadToken, onToken, view: props }: AppProps): VNode {
           <h1>{host}</h1>
           <p>{state.status?.host?.model ?? '\u00a0'}</p>
         </div>
-        <nav class="views" aria-label={words.shell.views}>
+        <nav class="views" aria-label={messages.shell.views}>
           <ul>
             {views.map((other) => (
               <li key={other.name}>
@@ -72,9 +72,9 @@ export function App({ hadToken, onToken, view: props }: AppProps): VNode {
       ) : (
         <main class="page">
           <section class="card">
-            <h2>{words.shell.noSuchView}</h2>
+            <h2>{messages.shell.noSuchView}</h2>
             <p>
-              <a href={hrefOf({ view: 'wall' })}>{words.shell.toStart}</a>
+              <a href={hrefOf({ view: 'wall' })}>{messages.shell.toStart}</a>
             </p>
           </section>
         </main>

@@ -1,6 +1,6 @@
 import type { VNode } from 'preact';
 import { useState } from 'preact/hooks';
-import { words } from '../words/words.ts';
+import { messages } from '../messages/messages.ts';
 
 const SCHEMES = ['auto', 'light', 'dark', 'contrast'] as const;
 type Scheme = (typeof SCHEMES)[number];
@@ -29,7 +29,7 @@ export function applyScheme(scheme: Scheme = readScheme()): void {
 /** The switch for the colour scheme. */
 export function Settings(): VNode {
   const [current, setCurrent] = useState(readScheme);
-  const { appearance, schemes } = words.shell;
+  const { appearance, schemes } = messages.shell;
   const select = (event: Event): void => {
     const scheme = (event.currentTarget as HTMLSelectElement).value as Scheme;
     try {

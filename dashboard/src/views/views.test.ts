@@ -96,10 +96,10 @@ t.test('the system view shows the service, its storage, the graph, jobs, reports
   const text = textOf(markupOf({ address: '#/system', nodes: robots(6) }));
   t.match(text, /Monitoring service Version 1\.0\.0 Running for 1 h Publish rate 1\.00 Hz, expected 1\.00 Hz Missed samples 0/);
   t.match(text, /Temperature sensor cpu-thermal Raspberry Pi/);
-  t.match(text, /Own use 71 MB of memory, 5 s of CPU time in 1 h/);
+  t.match(text, /Resource usage 71 MB of memory, 5 s of CPU time in 1 h/);
   t.match(text, /Database 5\.0 MB of at most 500 MB/);
   t.match(text, /Every sample is kept for 8 days/);
-  t.match(text, /Transport built-in no ROS 2 is sourced Domain 7 Others on the graph 5 Subscribers of \/health_status 2/);
+  t.match(text, /Transport built-in no ROS 2 is sourced Domain 7 Other participants 5 Subscribers of \/health_status 2/);
   t.match(text, /Published 3600 health statuses, 1 change of an alert/);
   t.match(text, /Nodes shown here 6 nodes/);
   t.match(text, /Reliability .* Last safe shutdown None has been requested\./);

@@ -232,7 +232,7 @@ t.test('the scheduled jobs are shown where there is a scheduler', { skip }, asyn
   await job('health check').locator('.state.critical', { hasText: 'CRITICAL' }).waitFor();
   t.equal(await job('health check').getAttribute('title'), 'CRITICAL  disk: 0.4 GB free');
   await showsText(job('collect metrics'), /OK\s+last .*\d\d:\d\d:\d\d\s+next .*\s+4 missed/);
-  await showsText(job('collect alerts'), /OK\s+runs for \d+ s\s+last/);
+  await showsText(job('collect alerts'), /OK\s+running for \d+ s\s+last/);
   await showsText(job('backup logs'), /waiting\s+has not run yet/);
   t.equal(await panel.locator('li').count(), 4, 'one that is off is none');
   t.equal(await panel.locator('.stopped').count(), 0);

@@ -1,13 +1,13 @@
 import type { VNode } from 'preact';
 import { useState } from 'preact/hooks';
 import { decimal, duration, limit } from '../../format.ts';
+import { messages } from '../../messages/messages.ts';
 import type { Episode } from '../../model/episodes.ts';
 import { SEVERITY_ICONS } from '../../page/icons.tsx';
 import { hrefOf } from '../../page/route.ts';
 import { Time } from '../../page/time.tsx';
 import { alertHelp, alertTitle, isMetric } from '../../text.ts';
 import type { Alert } from '../../types.ts';
-import { words } from '../../words/words.ts';
 import type { ViewProps } from '../view.ts';
 
 /** Shown before and after the alert. */
@@ -15,7 +15,7 @@ const AROUND_MS = 600_000;
 
 /** One alert: what it means, what to do, and its changes. */
 export function EpisodePage({ episode, isLoading, link, nowMs }: ViewProps & { episode: Episode | null; isLoading: boolean }): VNode {
-  const text = words.episodes;
+  const text = messages.episodes;
   const back = (
     <p>
       <a href={hrefOf({ view: 'alerts' })}>{text.toAll}</a>
@@ -25,7 +25,7 @@ export function EpisodePage({ episode, isLoading, link, nowMs }: ViewProps & { e
     return (
       <main class="page one">
         <section class="card">
-          <h2>{isLoading && link.state !== 'gone' ? words.shell.loading : text.unknown}</h2>
+          <h2>{isLoading && link.state !== 'gone' ? messages.shell.loading : text.unknown}</h2>
           {back}
         </section>
       </main>
@@ -36,7 +36,7 @@ export function EpisodePage({ episode, isLoading, link, nowMs }: ViewProps & { e
   const Icon = SEVERITY_ICONS[shown];
   const last = changes.at(-1) as Alert;
   const { action, meaning } = alertHelp(last);
-  const unit = isMetric(metric) ? words.metrics[metric].unit : '';
+  const unit = isMetric(metric) ? messages.metrics[metric].unit : '';
   const around = {
     from: new Date(fromMs - AROUND_MS).toISOString(),
     to: new Date(Math.min(nowMs, (toMs ?? nowMs) + AROUND_MS)).toISOString(),
@@ -54,7 +54,7 @@ export function EpisodePage({ episode, isLoading, link, nowMs }: ViewProps & { e
         <Icon />
         <div>
           <p class="severity">
-            {words.status[shown].word}
+            {messages.status[shown].word}
             {toMs === null ? '' : ` · ${text.resolved}`}
           </p>
           <h2 id="episode-title">{alertTitle({ ...last, severity: shown }, node, toMs === null ? 'present' : 'past')}</h2>
@@ -99,7 +99,7 @@ export function EpisodePage({ episode, isLoading, link, nowMs }: ViewProps & { e
                 <td>
                   <Time ms={Date.parse(change.timestamp)} nowMs={nowMs} />
                 </td>
-                <td>{change.resolved ? text.resolved : words.status[change.severity].word}</td>
+                <td>{change.resolved ? text.resolved : messages.status[change.severity].word}</td>
                 <td>{change.severity === 'ERROR' ? duration(change.value) : `${decimal(change.value)} ${unit}`}</td>
                 <td>{change.severity === 'ERROR' ? duration(change.threshold) : limit(change.threshold, unit)}</td>
               </tr>
@@ -126,14 +126,14 @@ function Share(): VNode {
   return (
     <p class="share">
       <button type="button" onClick={copy}>
-        {words.episodes.copyLink}
+        {messages.episodes.copyLink}
       </button>
-      <span role="status">{isCopied ? words.episodes.copied : ''}</span>
+      <span role="status">{isCopied ? messages.episodes.copied : ''}</span>
       {isShown && (
         <input
           readOnly
           value={location.href}
-          aria-label={words.episodes.copyLink}
+          aria-label={messages.episodes.copyLink}
           ref={(input) => input?.select()}
           onFocus={(event) => event.currentTarget.select()}
         />

@@ -2,6 +2,7 @@ import './style.css';
 import type { VNode } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { duration } from '../../format.ts';
+import { messages } from '../../messages/messages.ts';
 import { reasonOf } from '../../model/api.ts';
 import { type Episode, type EpisodeFilter, episodesOf, inOrder, matches } from '../../model/episodes.ts';
 import { compareNames } from '../../model/fleet.ts';
@@ -11,7 +12,6 @@ import { hrefOf, replaceRoute } from '../../page/route.ts';
 import { Time } from '../../page/time.tsx';
 import { alertTitle, metricName } from '../../text.ts';
 import type { Alert, Severity } from '../../types.ts';
-import { words } from '../../words/words.ts';
 import type { View, ViewProps } from '../view.ts';
 import { EpisodePage } from './episode-page.tsx';
 
@@ -44,7 +44,7 @@ function Alerts(props: ViewProps): VNode {
     request.then(
       ({ changes, isMore }) => setPast({ changes, problem: null, isMore }),
       (error: unknown) => {
-        if (!ending.signal.aborted) setPast({ changes: null, problem: reasonOf(error) ?? words.connection.noAnswer, isMore: false });
+        if (!ending.signal.aborted) setPast({ changes: null, problem: reasonOf(error) ?? messages.connection.noResponse, isMore: false });
       },
     );
     return () => ending.abort();
@@ -64,24 +64,24 @@ function Alerts(props: ViewProps): VNode {
     state: query['state'] === 'open' || query['state'] === 'past' ? query['state'] : null,
   };
   const shown = inOrder(episodes.filter((episode) => matches(filter, episode)));
-  const text = words.episodes;
+  const text = messages.episodes;
   return (
     <main class={`page one${props.link.state === 'gone' ? ' lost' : ''}`}>
       <Filters filter={filter} period={period} query={query} episodes={episodes} />
       <section class="card episodes" aria-labelledby="episodes-title" aria-busy={past.changes === null && past.problem === null}>
         <div class="bar">
           <h2 id="episodes-title">{text.count(shown.length)}</h2>
-          {props.link.state === 'gone' && <span class="known">{words.shell.lastKnown}</span>}
+          {props.link.state === 'gone' && <span class="known">{messages.shell.lastKnown}</span>}
         </div>
         {past.problem !== null && (
           <p class="notice">
-            {words.shell.failed(past.problem)}{' '}
+            {messages.shell.failed(past.problem)}{' '}
             <button type="button" onClick={() => setAttempt(attempt + 1)}>
-              {words.shell.tryAgain}
+              {messages.shell.tryAgain}
             </button>
           </p>
         )}
-        {past.changes === null && past.problem === null && <p class="muted">{words.shell.loading}</p>}
+        {past.changes === null && past.problem === null && <p class="muted">{messages.shell.loading}</p>}
         {past.changes !== null && shown.length === 0 && (
           <p class="calm">
             <STATUS_ICONS.OK />
@@ -109,12 +109,12 @@ function Row({ episode, nowMs }: { episode: Episode; nowMs: number }): VNode {
   const length = duration(((toMs ?? nowMs) - fromMs) / 1000);
   // It was raised before the period of which the changes are loaded.
   const isCut = changes[0]?.resolved === true;
-  const state = isCut ? words.episodes.resolved : toMs === null ? words.episodes.openFor(length) : words.episodes.lasted(length);
+  const state = isCut ? messages.episodes.resolved : toMs === null ? messages.episodes.openFor(length) : messages.episodes.lasted(length);
   return (
     <a class={`episode ${toMs === null ? `open ${shown.toLowerCase()}` : 'past'}`} href={hrefOf({ view: 'alerts', item: id })}>
       <span class={`state ${shown.toLowerCase()}`}>
         <Icon />
-        {words.status[shown].word}
+        {messages.status[shown].word}
       </span>
       <span class="what">
         <b>{node}</b> {alertTitle({ ...last, severity: shown }, node, toMs === null ? 'present' : 'past')}
@@ -134,7 +134,7 @@ interface FiltersProps {
 }
 
 function Filters({ episodes, filter, period, query }: FiltersProps): VNode {
-  const text = words.episodes;
+  const text = messages.episodes;
   const set = (name: string, value: string): void => {
     const { [name]: _, ...others } = query;
     replaceRoute({ view: 'alerts', query: value === '' ? others : { ...others, [name]: value } });
@@ -166,7 +166,7 @@ function Filters({ episodes, filter, period, query }: FiltersProps): VNode {
         label={text.severity}
         name="severity"
         value={filter.severity ?? ''}
-        options={[['', text.all], ...SEVERITIES.map((one) => [one, words.status[one].word] as const)]}
+        options={[['', text.all], ...SEVERITIES.map((one) => [one, messages.status[one].word] as const)]}
         onChange={set}
       />
       <Choice
@@ -214,7 +214,7 @@ const view: View = {
   name: 'alerts',
   order: 3,
   Icon: Bell,
-  label: () => words.episodes.title,
+  label: () => messages.episodes.title,
   badge: ({ state }) => state.book.open.length,
   Component: Alerts,
 };

@@ -1,10 +1,10 @@
 import type { VNode } from 'preact';
 import { timeOfDay } from '../../format.ts';
+import { messages } from '../../messages/messages.ts';
 import { type Entry, openOnOtherNodes } from '../../model/alert-book.ts';
 import { SEVERITY_ICONS, STATUS_ICONS } from '../../page/icons.tsx';
 import type { PageState } from '../../page/page-state.ts';
 import { alertFigures, alertTitle, otherNodesText } from '../../text.ts';
-import { words } from '../../words/words.ts';
 
 interface AlertListProps {
   readonly state: PageState;
@@ -22,17 +22,17 @@ export function AlertList({ state, isOutdated, nowMs }: AlertListProps): VNode {
   return (
     <section class="card alerts" aria-labelledby="alerts-title">
       <div class="bar">
-        <h2 id="alerts-title">{words.alerts.title}</h2>
-        {isOutdated && open.length > 0 && <span class="known">{words.shell.lastKnown}</span>}
+        <h2 id="alerts-title">{messages.alerts.title}</h2>
+        {isOutdated && open.length > 0 && <span class="known">{messages.shell.lastKnown}</span>}
       </div>
       <div aria-live="polite">
         {alerts === 'failed' && <p class="muted">{unreadableText(status?.open_alerts)}</p>}
-        {alerts === 'loading' && <p class="muted">{words.alerts.notKnownYet}</p>}
-        {alerts === 'ready' && open.length === 0 && isOutdated && <p class="muted">{words.alerts.noneAtLastUpdate}</p>}
+        {alerts === 'loading' && <p class="muted">{messages.alerts.notKnownYet}</p>}
+        {alerts === 'ready' && open.length === 0 && isOutdated && <p class="muted">{messages.alerts.noneAtLastUpdate}</p>}
         {alerts === 'ready' && open.length === 0 && !isOutdated && (
           <p class="calm">
             <STATUS_ICONS.OK />
-            {node === local || node === null ? words.alerts.none : words.alerts.noneOf(node)}
+            {node === local || node === null ? messages.alerts.none : messages.alerts.noneOf(node)}
           </p>
         )}
         {open.length > 0 && (
@@ -43,11 +43,11 @@ export function AlertList({ state, isOutdated, nowMs }: AlertListProps): VNode {
                 <li key={alert.alert_id} class={`alert ${alert.severity.toLowerCase()}`}>
                   <Icon />
                   <div>
-                    <p class="severity">{words.status[alert.severity].word}</p>
+                    <p class="severity">{messages.status[alert.severity].word}</p>
                     <p class="title">{alertTitle(alert, of)}</p>
                     <p class="figures">{alertFigures(alert)}</p>
                     <p class="figures">
-                      {words.alerts.since(timeOfDay(sinceMs, nowMs))}
+                      {messages.alerts.since(timeOfDay(sinceMs, nowMs))}
                       {of === node ? '' : ` · ${of}`}
                     </p>
                   </div>
@@ -63,8 +63,8 @@ export function AlertList({ state, isOutdated, nowMs }: AlertListProps): VNode {
 }
 
 function unreadableText(counts: Readonly<Record<string, number>> | undefined): string {
-  if (!counts) return words.alerts.notReadable;
-  return words.alerts.notReadableButCounted(Object.values(counts).reduce((sum, n) => sum + n, 0));
+  if (!counts) return messages.alerts.notReadable;
+  return messages.alerts.notReadableButCounted(Object.values(counts).reduce((sum, n) => sum + n, 0));
 }
 
 interface ResolvedListProps {
@@ -78,7 +78,7 @@ export function ResolvedList({ entries, node, nowMs }: ResolvedListProps): VNode
   if (entries.length === 0) return null;
   return (
     <section class="card resolved" aria-labelledby="resolved-title">
-      <h2 id="resolved-title">{words.alerts.resolvedTitle}</h2>
+      <h2 id="resolved-title">{messages.alerts.resolvedTitle}</h2>
       <ul>
         {entries.map(({ alert, node: of }) => (
           <li key={alert.alert_id}>

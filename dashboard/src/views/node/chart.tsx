@@ -3,7 +3,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import uPlot from 'uplot';
 import { isolated, temperatureRange } from '../../chart-math.ts';
 import { clock, limit } from '../../format.ts';
-import { words } from '../../words/words.ts';
+import { messages } from '../../messages/messages.ts';
 import type { Threshold } from './thresholds.ts';
 import type { Moment, Span } from './timeline.ts';
 
@@ -90,7 +90,7 @@ const TIME_STEPS = [
 function timeLabels(plot: uPlot, splits: number[], _axis: number, _space: number, step: number): string[] {
   const { max = 0, min = 0 } = plot.scales['x'] ?? {};
   const margin = (max - min) * (22 / Math.max(36, plot.width));
-  const day = new Intl.DateTimeFormat(words.tag, { weekday: 'short', day: 'numeric' });
+  const day = new Intl.DateTimeFormat(messages.tag, { weekday: 'short', day: 'numeric' });
   const label = (at: number): string => {
     const date = new Date(at * 1000);
     if (step >= 86_400 || (max - min > 86_400 && date.getHours() === 0 && date.getMinutes() === 0)) return day.format(date);
@@ -225,7 +225,7 @@ function drawThresholds(plot: uPlot, thresholds: readonly Threshold[], font: str
     ctx.strokeStyle = halo;
     ctx.lineWidth = 4 * ratio;
     ctx.lineJoin = 'round';
-    const text = words.node.thresholds[severity](limit(value, ''));
+    const text = messages.node.thresholds[severity](limit(value, ''));
     ctx.strokeText(text, bbox.left + 6 * ratio, textY);
     ctx.fillText(text, bbox.left + 6 * ratio, textY);
     ctx.restore();

@@ -1,15 +1,15 @@
 import type { VNode } from 'preact';
 import { duration, timeOfDay } from '../../format.ts';
+import { messages } from '../../messages/messages.ts';
 import { SEVERITY_ICONS } from '../../page/icons.tsx';
 import { hrefOf } from '../../page/route.ts';
 import { Time } from '../../page/time.tsx';
 import { metricName } from '../../text.ts';
-import { words } from '../../words/words.ts';
 import type { Moment, Span } from './timeline.ts';
 
 /** What happened in the shown time, as a list: the charts show the same. */
 export function Events({ moments, nowMs, spans }: { moments: readonly Moment[]; nowMs: number; spans: readonly Span[] }): VNode | null {
-  const text = words.node;
+  const text = messages.node;
   if (moments.length === 0 && spans.length === 0) return null;
   return (
     <section class="card events" aria-labelledby="events-title">
@@ -43,7 +43,7 @@ export function Events({ moments, nowMs, spans }: { moments: readonly Moment[]; 
 }
 
 function momentText({ kind, seconds }: Moment): string {
-  const text = words.node;
+  const text = messages.node;
   if (kind === 'restart') return text.restart;
   const by = duration(Math.abs(seconds));
   if (kind === 'suspend') return text.suspend(by);

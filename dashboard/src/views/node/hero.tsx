@@ -1,7 +1,7 @@
 import type { ComponentChildren, VNode } from 'preact';
+import { messages } from '../../messages/messages.ts';
 import { Ring, STATUS_ICONS } from '../../page/icons.tsx';
 import type { Headline } from '../../text.ts';
-import { words } from '../../words/words.ts';
 
 /** The status of the shown node, large enough to be read across a room, and what it means. */
 export function Hero({ head, children }: { head: Headline; children: ComponentChildren }): VNode {
@@ -10,12 +10,12 @@ export function Hero({ head, children }: { head: Headline; children: ComponentCh
   return (
     <section class={`hero ${(status ?? 'none').toLowerCase()}`} aria-labelledby="status-title" aria-live="polite" aria-atomic="true">
       <h2 id="status-title" class="hidden">
-        {words.headline.title}
+        {messages.headline.title}
       </h2>
       <StatusIcon />
-      <p class="word">{status === null ? '…' : words.status[status].word}</p>
+      <p class="word">{status === null ? '…' : messages.status[status].word}</p>
       <p class="sentence">{sentence}</p>
-      {status !== null && status !== 'OK' && <p class="action">{words.status[status].action}</p>}
+      {status !== null && status !== 'OK' && <p class="action">{messages.status[status].action}</p>}
       {children}
     </section>
   );

@@ -2,6 +2,7 @@ import type { VNode } from 'preact';
 import { useState } from 'preact/hooks';
 import { extremes } from '../../chart-math.ts';
 import { dateTime, decimal, duration, timeOfDay } from '../../format.ts';
+import { messages } from '../../messages/messages.ts';
 import { openAlertsAbout } from '../../model/alert-book.ts';
 import type { Columns } from '../../model/series.ts';
 import { gapMs, planRange, type Range, type RangePlan } from '../../model/windows.ts';
@@ -9,7 +10,6 @@ import { STATUS_ICONS } from '../../page/icons.tsx';
 import type { PageState } from '../../page/page-state.ts';
 import { type MetricState, metricState } from '../../text.ts';
 import { METRICS, type Metric, type Reading } from '../../types.ts';
-import { words } from '../../words/words.ts';
 import { Chart, type Column } from './chart.tsx';
 import { selected } from './range.ts';
 import { RangeBar } from './range-bar.tsx';
@@ -38,7 +38,7 @@ export function Metrics({ state, isOutdated, moments, nowMs, onRange, spans }: M
     <section class="metrics" aria-labelledby="metrics-title">
       <div class="bar">
         <div class="name">
-          <h2 id="metrics-title">{words.node.measurements}</h2>
+          <h2 id="metrics-title">{messages.node.measurements}</h2>
           <p class="muted">{averagesText(planRange(range, hertz))}</p>
         </div>
         <RangeBar range={range} nowMs={nowMs} onRange={onRange} />
@@ -54,7 +54,7 @@ export function Metrics({ state, isOutdated, moments, nowMs, onRange, spans }: M
 
 /** What each point is; empty: a sample. */
 function averagesText({ bucketMs, step }: RangePlan): string {
-  return step === null ? '' : words.node.averages(duration(bucketMs / 1000));
+  return step === null ? '' : messages.node.averages(duration(bucketMs / 1000));
 }
 
 interface CardProps {
@@ -74,7 +74,7 @@ interface CardProps {
 
 function Card({ metric, state, columns, hovered, isOutdated, moments, nowMs, onRange, setHovered, spans }: CardProps): VNode {
   const { book, health, history, local, node, range, series, status } = state;
-  const { meaning, name, unit } = words.metrics[metric];
+  const { meaning, name, unit } = messages.metrics[metric];
   const m = METRICS.indexOf(metric);
   const { seconds } = columns;
   const values: Column = columns.metrics[m] ?? [];
@@ -87,7 +87,7 @@ function Card({ metric, state, columns, hovered, isOutdated, moments, nowMs, onR
   const low = extremes(seconds, lows, toSeconds - windowSeconds);
   const high = extremes(seconds, highs, toSeconds - windowSeconds);
   const span = low && high && { min: low.min, max: high.max };
-  const rangeText = span ? formatRange(decimal(span.min), decimal(span.max), unit) : words.node.noData;
+  const rangeText = span ? formatRange(decimal(span.min), decimal(span.max), unit) : messages.node.noData;
   const at = hovered === null ? undefined : seconds[hovered];
   const value = hovered === null ? null : (values[hovered] ?? null);
   const reading = health?.[metric] ?? null;
@@ -97,9 +97,9 @@ function Card({ metric, state, columns, hovered, isOutdated, moments, nowMs, onR
   const problem = collectors?.find((collector) => collector.metric === metric)?.problem;
   const period =
     range.kind === 'live'
-      ? words.node.windows[range.window].long
-      : words.node.between(dateTime(range.fromMs, nowMs), dateTime(range.toMs, nowMs));
-  const past = history === 'failed' ? words.node.noHistory : history === 'loading' ? words.shell.loading : rangeText;
+      ? messages.node.windows[range.window].long
+      : messages.node.between(dateTime(range.fromMs, nowMs), dateTime(range.toMs, nowMs));
+  const past = history === 'failed' ? messages.node.noHistory : history === 'loading' ? messages.shell.loading : rangeText;
   const note = reading === null && health !== null ? (problem ?? past) : past;
   return (
     <article class={`card metric ${level}`} aria-labelledby={`${metric}-title`}>
@@ -118,12 +118,12 @@ function Card({ metric, state, columns, hovered, isOutdated, moments, nowMs, onR
           </p>
         ) : (
           <p class="range hovered">
-            {timeOfDay(at * 1000, nowMs)} <b>{value === null ? words.node.noData : `${decimal(value)} ${unit}`}</b>
+            {timeOfDay(at * 1000, nowMs)} <b>{value === null ? messages.node.noData : `${decimal(value)} ${unit}`}</b>
           </p>
         )}
       </div>
       <Chart
-        label={words.node.chart(name, period, rangeText)}
+        label={messages.node.chart(name, period, rangeText)}
         seconds={seconds}
         values={values}
         lows={lows}
@@ -149,14 +149,14 @@ function SensorNote({ state: { status } }: { state: PageState }): VNode | null {
   if (!sensor?.sensor && throttled === 0) return null;
   return (
     <p class="footnote">
-      {sensor?.sensor && words.node.sensor(sensor.sensor, sensor.reason)}
-      {throttled > 0 && ` ${words.node.throttled(throttled)}`}
+      {sensor?.sensor && messages.node.sensor(sensor.sensor, sensor.reason)}
+      {throttled > 0 && ` ${messages.node.throttled(throttled)}`}
     </p>
   );
 }
 
 function formatRange(min: string, max: string, unit: string): string {
-  return min === max ? words.node.steadyAt(min, unit) : words.node.range(min, max, unit);
+  return min === max ? messages.node.steadyAt(min, unit) : messages.node.range(min, max, unit);
 }
 
 interface ValueProps {
@@ -168,7 +168,7 @@ interface ValueProps {
 
 function Value({ reading, unit, isKnown }: ValueProps): VNode {
   if (reading === null) {
-    return <p class="value none">{isKnown ? words.node.unavailable : '…'}</p>;
+    return <p class="value none">{isKnown ? messages.node.unavailable : '…'}</p>;
   }
   return (
     <p class="value">
@@ -183,11 +183,11 @@ function Chip({ state, isOutdated }: { state: MetricState; isOutdated: boolean }
   const Icon = state === 'normal' ? null : CHIP_ICONS[state];
   return (
     <p class="chip">
-      {isOutdated && <span class="known">{words.shell.lastKnown}</span>}
+      {isOutdated && <span class="known">{messages.shell.lastKnown}</span>}
       {Icon && state !== 'normal' && (
         <span class={`state ${state}`}>
           <Icon />
-          {words.node.states[state]}
+          {messages.node.states[state]}
         </span>
       )}
     </p>

@@ -1,9 +1,9 @@
 import type { VNode } from 'preact';
+import { messages } from '../../messages/messages.ts';
 import type { OtherNodes } from '../../model/alert-book.ts';
 import { SEVERITY_ICONS } from '../../page/icons.tsx';
 import { hrefOf } from '../../page/route.ts';
 import { otherNodesText } from '../../text.ts';
-import { words } from '../../words/words.ts';
 
 interface OtherNodesHintProps {
   readonly otherNodes: OtherNodes;
@@ -19,7 +19,7 @@ export function OtherNodesHint({ otherNodes, isListed }: OtherNodesHintProps): V
   const content = [<Icon key="icon" />, <span key="text">{otherNodesText(otherNodes)}</span>];
   if (!isListed) return <p class={name}>{content}</p>;
   return (
-    <a class={name} title={words.alerts.showNode(node)} href={hrefOf({ view: 'nodes', item: node })}>
+    <a class={name} title={messages.alerts.showNode(node)} href={hrefOf({ view: 'nodes', item: node })}>
       {content}
     </a>
   );

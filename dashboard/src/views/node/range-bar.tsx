@@ -1,7 +1,7 @@
 import type { VNode } from 'preact';
 import { dateTime } from '../../format.ts';
+import { messages } from '../../messages/messages.ts';
 import { edgesOf, type Range, WINDOWS } from '../../model/windows.ts';
-import { words } from '../../words/words.ts';
 import { shifted, zoomed } from './range.ts';
 
 interface RangeBarProps {
@@ -12,7 +12,7 @@ interface RangeBarProps {
 
 /** Which time the charts show: a length up to now, or any range; with the keyboard as with the pointer. */
 export function RangeBar({ nowMs, onRange, range }: RangeBarProps): VNode {
-  const text = words.node;
+  const text = messages.node;
   const { fromMs, toMs } = edgesOf(range, nowMs);
   const isFixed = range.kind === 'fixed';
   const set = (edges: { readonly fromMs?: number; readonly toMs?: number }): void => {

@@ -1,12 +1,12 @@
 import './style.css';
 import { Fragment, type VNode } from 'preact';
+import { messages } from '../../messages/messages.ts';
 import { openOnOtherNodes, statusWithAlerts } from '../../model/alert-book.ts';
 import { ageText, worstOther } from '../../model/fleet.ts';
 import { edgesOf } from '../../model/windows.ts';
 import { Gauge } from '../../page/icons.tsx';
 import { hrefOf } from '../../page/route.ts';
 import { clockNotices, headline, headlineOfOther, headlineOfStaleNode, notices } from '../../text.ts';
-import { words } from '../../words/words.ts';
 import type { View, ViewProps } from '../view.ts';
 import { AlertList } from './alert-list.tsx';
 import { Events } from './events.tsx';
@@ -38,7 +38,7 @@ function NodeView(props: ViewProps): VNode {
     <Fragment>
       <div class="subject">
         <h2>{node ?? host}</h2>
-        <p class="muted">{isLocal ? '' : words.shell.seenFrom(host)}</p>
+        <p class="muted">{isLocal ? '' : messages.shell.seenFrom(host)}</p>
         {tiles.length > 1 && (
           <ul class="others">
             {tiles.map((other) => (
@@ -47,7 +47,7 @@ function NodeView(props: ViewProps): VNode {
                   href={hrefOf({ view: 'nodes', item: other.node })}
                   class={other.status.toLowerCase()}
                   aria-current={other.node === node ? 'true' : undefined}
-                  title={`${words.status[other.status].word}, ${ageText(other, nowMs)}`}
+                  title={`${messages.status[other.status].word}, ${ageText(other, nowMs)}`}
                 >
                   {other.node}
                 </a>
@@ -82,14 +82,14 @@ function UnknownNode({ name }: { name: string }): VNode {
   return (
     <main class="page">
       <section class="card">
-        <h2>{words.shell.noSuchNode(name)}</h2>
+        <h2>{messages.shell.noSuchNode(name)}</h2>
         <p>
-          <a href={hrefOf({ view: 'wall' })}>{words.shell.toStart}</a>
+          <a href={hrefOf({ view: 'wall' })}>{messages.shell.toStart}</a>
         </p>
       </section>
     </main>
   );
 }
 
-const view: View = { name: 'nodes', order: 2, Icon: Gauge, label: () => words.node.title, Component: NodeView };
+const view: View = { name: 'nodes', order: 2, Icon: Gauge, label: () => messages.node.title, Component: NodeView };
 export default view;

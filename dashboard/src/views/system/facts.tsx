@@ -1,9 +1,9 @@
 import type { ComponentChildren, VNode } from 'preact';
 import { bytes, duration, hertz } from '../../format.ts';
+import { messages } from '../../messages/messages.ts';
 import { hrefOf } from '../../page/route.ts';
 import { Time } from '../../page/time.tsx';
 import type { ShutdownState, StatusDocument } from '../../types.ts';
-import { words } from '../../words/words.ts';
 
 interface CardProps {
   readonly name: string;
@@ -18,7 +18,7 @@ export function Card({ children, isOutdated, name, title }: CardProps): VNode {
     <section class={`card ${name}`} aria-labelledby={`${name}-title`}>
       <div class="bar">
         <h2 id={`${name}-title`}>{title}</h2>
-        {isOutdated && <span class="known">{words.shell.lastKnown}</span>}
+        {isOutdated && <span class="known">{messages.shell.lastKnown}</span>}
       </div>
       {children}
     </section>
@@ -55,7 +55,7 @@ interface CardsProps {
 /** The service: version, rates, its own use of the machine, configuration. */
 export function ServiceCard({ isOutdated, status, statusAgeSeconds }: CardsProps): VNode {
   const { config, process, publish, temperature_sensor: sensor, uptime_seconds } = status;
-  const { service } = words.system;
+  const { service } = messages.system;
   const uptime = uptime_seconds + (isOutdated ? 0 : statusAgeSeconds);
   const measured = publish.measured_hertz === null ? '…' : hertz(publish.measured_hertz);
   return (
@@ -81,7 +81,7 @@ export function ServiceCard({ isOutdated, status, statusAgeSeconds }: CardsProps
 
 /** Size and retention of the database, and what it could not store. */
 export function StorageCard({ isOutdated, nowMs, status: { storage } }: CardsProps): VNode {
-  const text = words.system.storage;
+  const text = messages.system.storage;
   const size = text.sizeOf(bytes(storage.size_bytes), bytes(storage.max_bytes));
   const time = (at: string | null): ComponentChildren => (at === null ? text.none : <Time ms={Date.parse(at)} nowMs={nowMs} />);
   return (
@@ -103,7 +103,7 @@ export function StorageCard({ isOutdated, nowMs, status: { storage } }: CardsPro
 
 /** The ROS 2 graph: transport, participants, what was published, who observes. */
 export function RosCard({ isOutdated, status: { nodes, ros } }: CardsProps): VNode {
-  const text = words.system.ros;
+  const text = messages.system.ros;
   const isOn = ros.transport !== 'off';
   const known = (value: number | null): string => (value === null ? text.unknown : String(value));
   const { published } = ros;
@@ -131,7 +131,7 @@ export function RosCard({ isOutdated, status: { nodes, ros } }: CardsProps): VNo
 
 /** The last safe shutdown. */
 export function ShutdownCard({ isOutdated, nowMs, shutdown }: { isOutdated: boolean; nowMs: number; shutdown: ShutdownState }): VNode {
-  const text = words.system.shutdown;
+  const text = messages.system.shutdown;
   const { action, ended, message, reason, requested_by, state } = shutdown;
   return (
     <Card name="shutdown" title={text.title} isOutdated={isOutdated}>

@@ -1,7 +1,7 @@
 import type { VNode } from 'preact';
+import { messages } from '../../messages/messages.ts';
 import { Ring, STATUS_ICONS } from '../../page/icons.tsx';
 import type { OpsState } from '../../types.ts';
-import { words } from '../../words/words.ts';
 import { type JobRow, summarizeJobs } from './jobs.ts';
 
 /** The scheduled jobs of this machine. `isOutdated`: whether the data is the last known, not current. */
@@ -11,8 +11,8 @@ export function JobList({ ops, isOutdated, nowMs }: { ops: OpsState | null; isOu
   return (
     <section class="card jobs" aria-labelledby="jobs-title">
       <div class="bar">
-        <h2 id="jobs-title">{words.system.jobs.title}</h2>
-        {isOutdated && <span class="known">{words.shell.lastKnown}</span>}
+        <h2 id="jobs-title">{messages.system.jobs.title}</h2>
+        {isOutdated && <span class="known">{messages.shell.lastKnown}</span>}
       </div>
       {shown.problem && <p class="stopped">{shown.problem}</p>}
       <ul>
@@ -37,7 +37,7 @@ function Outcome({ row: { isRunning, outcome } }: { row: JobRow }): VNode {
   return (
     <span class={`state ${(outcome ?? 'none').toLowerCase()}`}>
       <Icon />
-      {outcome === null ? (isRunning ? words.system.jobs.running : words.system.jobs.waiting) : words.status[outcome].word}
+      {outcome === null ? (isRunning ? messages.system.jobs.running : messages.system.jobs.waiting) : messages.status[outcome].word}
     </span>
   );
 }

@@ -39,7 +39,7 @@ t.test('a job shows its last status, last run and next run', async (t) => {
   t.same(facts({ last: null }), ['has not run yet', 'next 12:05:00']);
   t.same(facts({ missed: 3, overlaps: 1 }), ['last 12:00:00', 'next 12:05:00', '3 missed', '1 overlap']);
   t.same(facts({ next: at(0, 0, 5) }), ['last 12:00:00', 'next 5 Mar, 00:00:00']);
-  t.same(facts({ running_since: at(12, 2) }), ['runs for 1 min 10 s', 'last 12:00:00', 'next 12:05:00']);
+  t.same(facts({ running_since: at(12, 2) }), ['running for 1 min 10 s', 'last 12:00:00', 'next 12:05:00']);
   t.same(facts({ schedule: 'off', next: null }), ['last 12:00:00', 'off']);
 });
 
@@ -50,7 +50,7 @@ t.test('a job that is off and never ran is omitted', async (t) => {
 
 t.test('a stopped scheduler is reported, and no next run is shown', async (t) => {
   const shown = summarizeJobs(ops('stopped', job({ running_since: at(12, 2) })), NOW);
-  t.match(shown?.problem, /has not run since 12:03:00: nothing is checked/);
+  t.match(shown?.problem, /has not run since 12:03:00: no checks/);
   t.same(shown?.rows[0]?.facts, ['last 12:00:00']);
   t.equal(shown?.rows[0]?.isRunning, false);
 });

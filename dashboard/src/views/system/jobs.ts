@@ -1,6 +1,6 @@
 import { duration, timeOfDay } from '../../format.ts';
+import { messages } from '../../messages/messages.ts';
 import type { Job, OpsState, Status } from '../../types.ts';
-import { words } from '../../words/words.ts';
 
 /** A scheduled job as the page shows it. */
 export interface JobRow {
@@ -25,7 +25,7 @@ export function summarizeJobs(ops: OpsState | null, nowMs: number): JobSummary |
   if (!ops || ops.scheduler.state === 'never') return null;
   const runs = ops.scheduler.state === 'running';
   const { beat } = ops.scheduler;
-  const { jobs } = words.system;
+  const { jobs } = messages.system;
   return {
     problem: runs ? null : beat === null ? jobs.stopped : jobs.stoppedSince(timeOfDay(Date.parse(beat), nowMs)),
     rows: ops.jobs
@@ -37,7 +37,7 @@ export function summarizeJobs(ops: OpsState | null, nowMs: number): JobSummary |
 function toRow(job: Job, runs: boolean, nowMs: number): JobRow {
   const { last, missed, name, next, overlaps, running_since: since } = job;
   const isRunning = runs && since !== null;
-  const { jobs } = words.system;
+  const { jobs } = messages.system;
   const time = (at: string): string => timeOfDay(Date.parse(at), nowMs);
   const facts = [
     ...(isRunning ? [jobs.runsFor(duration((nowMs - Date.parse(since)) / 1000))] : []),

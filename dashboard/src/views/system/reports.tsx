@@ -1,11 +1,11 @@
 import type { VNode } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { duration } from '../../format.ts';
+import { messages } from '../../messages/messages.ts';
 import type { Api } from '../../model/api.ts';
 import { STATUS_ICONS } from '../../page/icons.tsx';
 import { Time } from '../../page/time.tsx';
 import type { ReliabilityReports, Report, Status } from '../../types.ts';
-import { words } from '../../words/words.ts';
 import { Card } from './facts.tsx';
 
 const RELOAD_MS = 60_000;
@@ -46,12 +46,12 @@ interface ShownProps {
 }
 
 export function Reports({ api, isOutdated, nowMs, reports }: ShownProps): VNode {
-  const text = words.system.reports;
+  const text = messages.system.reports;
   return (
     <Card name="reports" title={text.title} isOutdated={isOutdated && reports !== null}>
       <p class="muted">{text.about}</p>
       {reports?.running && <Progress running={reports.running} nowMs={nowMs} />}
-      {reports === null && <p class="muted">{words.shell.loading}</p>}
+      {reports === null && <p class="muted">{messages.shell.loading}</p>}
       {reports !== null && reports.count === 0 && !reports.running && <p>{text.none}</p>}
       <ul>
         {reports?.data.map((report) => (
@@ -73,7 +73,7 @@ export function Reports({ api, isOutdated, nowMs, reports }: ShownProps): VNode 
 }
 
 function Progress({ nowMs, running }: { nowMs: number; running: NonNullable<ReliabilityReports['running']> }): VNode {
-  const text = words.system.reports;
+  const text = messages.system.reports;
   const { begun, planned_seconds: planned, recorded } = running;
   const passed = Math.max(0, (nowMs - Date.parse(begun)) / 1000);
   const shown = planned === null ? text.runs(duration(passed)) : text.runsOf(duration(Math.min(passed, planned)), duration(planned));
@@ -93,7 +93,7 @@ function Verdict({ report: { verdict } }: { report: Report }): VNode {
   return (
     <span class={`state ${status.toLowerCase()}`}>
       <Icon />
-      {words.system.reports.verdicts[verdict]}
+      {messages.system.reports.verdicts[verdict]}
     </span>
   );
 }
@@ -117,7 +117,7 @@ function Opener({ api, children, name }: { api: Api; children: string; name: str
   };
   return (
     <button type="button" onClick={() => void save()}>
-      {words.system.reports.save(children)}
+      {messages.system.reports.save(children)}
     </button>
   );
 }

@@ -1,7 +1,7 @@
 import './style.css';
 import type { VNode } from 'preact';
+import { messages } from '../../messages/messages.ts';
 import { Gear } from '../../page/icons.tsx';
-import { words } from '../../words/words.ts';
 import type { View, ViewProps } from '../view.ts';
 import { RosCard, ServiceCard, ShutdownCard, StorageCard } from './facts.tsx';
 import { JobList } from './job-list.tsx';
@@ -14,7 +14,7 @@ function System({ api, link, nowMs, state, statusAgeSeconds }: ViewProps): VNode
   if (!status)
     return (
       <main class="page">
-        <p class="card muted">{words.shell.loading}</p>
+        <p class="card muted">{messages.shell.loading}</p>
       </main>
     );
   const props = { status, isOutdated, statusAgeSeconds, nowMs };
@@ -30,5 +30,5 @@ function System({ api, link, nowMs, state, statusAgeSeconds }: ViewProps): VNode
   );
 }
 
-const view: View = { name: 'system', order: 4, Icon: Gear, label: () => words.system.title, Component: System };
+const view: View = { name: 'system', order: 4, Icon: Gear, label: () => messages.system.title, Component: System };
 export default view;

@@ -1,6 +1,6 @@
 import type { RefObject } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import { words } from '../../words/words.ts';
+import { messages } from '../../messages/messages.ts';
 
 /** Darker than this in lux, the wall is dimmed: a projector room with the lights off. */
 const DARK_LUX = 15;
@@ -62,7 +62,7 @@ function keepAwake(report: (problem: string | null) => void): () => void {
       if (isEnded) void lock.release();
       report(null);
     } catch {
-      report(words.wall.mayGoDark);
+      report(messages.wall.mayGoDark);
     }
   };
   const again = (): void => void request();

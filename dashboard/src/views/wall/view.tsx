@@ -2,11 +2,11 @@ import './style.css';
 import type { RefObject, VNode } from 'preact';
 import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { formatted } from '../../format.ts';
+import { messages } from '../../messages/messages.ts';
 import { ageText, fleetText, type Tile } from '../../model/fleet.ts';
 import { Grid, STATUS_ICONS } from '../../page/icons.tsx';
 import { hrefOf } from '../../page/route.ts';
 import { METRICS } from '../../types.ts';
-import { words } from '../../words/words.ts';
 import type { View, ViewProps } from '../view.ts';
 import { useFullScreen } from './full-screen.ts';
 import { gapPx, layoutOf, tileTextPx, worstFirst } from './layout.ts';
@@ -20,11 +20,11 @@ function Wall({ link, nowMs, state, tiles }: ViewProps): VNode {
   const isGone = link.state === 'gone';
   const shown = worstFirst(isGone ? tiles.map((tile) => ({ ...tile, status: 'UNKNOWN' as const })) : tiles);
   const { columns, isFitted } = layoutOf(shown.length, size.width, size.height);
-  const text = words.wall;
+  const text = messages.wall;
   return (
     <main ref={wall} class={`wall${isFull ? ' full' : ''}${isDimmed ? ' dimmed' : ''}`}>
       <div class="bar">
-        <h2 aria-live="polite">{isGone ? link.first : state.status === null ? words.shell.loading : fleetText(shown)}</h2>
+        <h2 aria-live="polite">{isGone ? link.first : state.status === null ? messages.shell.loading : fleetText(shown)}</h2>
         <div class="tools">
           {isFull && <p class="muted">{link.second}</p>}
           {isFull && (
@@ -62,10 +62,10 @@ function NodeTile({ tile, isOutdated, nowMs }: { tile: Tile; isOutdated: boolean
   const { isStale, leftMs, node, readings } = tile;
   const status = isOutdated ? 'UNKNOWN' : tile.status;
   const Icon = STATUS_ICONS[status];
-  const { meaning, word } = words.status[status];
+  const { meaning, word } = messages.status[status];
   const hasLeft = leftMs !== null && !isOutdated;
   const kind = `${hasLeft ? 'left' : status.toLowerCase()}${isStale || isOutdated ? ' stale' : ''}`;
-  const values = METRICS.map((metric) => readingText(readings?.[metric] ?? null, words.metrics[metric].unit));
+  const values = METRICS.map((metric) => readingText(readings?.[metric] ?? null, messages.metrics[metric].unit));
   const age = ageText(tile, nowMs);
   // The wall is rendered several times a second, while a tile changes once a second at most.
   return useMemo(
@@ -74,12 +74,12 @@ function NodeTile({ tile, isOutdated, nowMs }: { tile: Tile; isOutdated: boolean
         <span class="name">{node}</span>
         <span class="word">
           <Icon />
-          {hasLeft ? words.nodes.left : word}
+          {hasLeft ? messages.nodes.left : word}
         </span>
         <span class="readings">
           {METRICS.map((metric, m) => (
             <span key={metric} class="reading">
-              <span class="what">{words.metrics[metric].short}</span> {values[m]}
+              <span class="what">{messages.metrics[metric].short}</span> {values[m]}
             </span>
           ))}
         </span>
@@ -118,5 +118,5 @@ function useRoom(element: RefObject<HTMLElement | null>): { width: number; heigh
   return room;
 }
 
-const view: View = { name: 'wall', order: 1, Icon: Grid, label: () => words.wall.title, Component: Wall };
+const view: View = { name: 'wall', order: 1, Icon: Grid, label: () => messages.wall.title, Component: Wall };
 export default view;

@@ -1,6 +1,6 @@
 /**
- * All words of the page in English. Another language is another file of this form. Sentences are complete, since the order of words
- * differs between languages; functions receive what belongs into them.
+ * All texts of the page in English. Another language is another file of this form. Sentences are complete, since the order of words
+ * differs between languages; functions receive the values to insert.
  */
 const plural = (count: number, one: string, many: string): string => `${count} ${count === 1 ? one : many}`;
 const list = (names: readonly string[]): string =>
@@ -79,7 +79,7 @@ export const en = {
       action: 'Remove robots that no longer exist: edge-health nodes forget NAME.',
     },
     disk: {
-      meaning: 'A monitored disk is missing or does not answer.',
+      meaning: 'A monitored disk is missing or does not respond.',
       action: 'Check whether it is connected, or remove its path from the configuration.',
     },
     other: { meaning: 'Reported by another program.', action: 'See the documentation of that program.' },
@@ -100,7 +100,7 @@ export const en = {
     wasCritical: (name: string): string => `${name} was critically high`,
     disk: (path: string): string => `Disk ${path}`,
     nodesOf: (value: number, threshold: number): string => `${value} nodes, threshold ${threshold}`,
-    silence: (silent: string, timeout: string): string => `no data for ${silent}, timeout ${timeout}`,
+    noDataFor: (silent: string, timeout: string): string => `no data for ${silent}, timeout ${timeout}`,
     valueOf: (value: string, threshold: string): string => `${value}, threshold ${threshold}`,
     since: (time: string): string => `since ${time}`,
     title: 'Alerts',
@@ -108,9 +108,9 @@ export const en = {
     noneOf: (node: string): string => `No open alerts of ${node}`,
     noneAtLastUpdate: 'No open alerts at last update.',
     notKnownYet: 'Not known yet',
-    notReadable: 'The list of alerts cannot be read right now.',
+    notReadable: 'The list of alerts is not available at present.',
     notReadableButCounted: (count: number): string =>
-      `The list of alerts cannot be read right now; the service counts ${plural(count, 'open alert', 'open alerts')}.`,
+      `The list of alerts is not available at present; the service counts ${plural(count, 'open alert', 'open alerts')}.`,
     resolvedTitle: 'Recently resolved',
     others: (count: number): string => `Other nodes: ${plural(count, 'open alert', 'open alerts')}`,
     showNode: (node: string): string => `Show ${node}`,
@@ -118,12 +118,12 @@ export const en = {
 
   headline: {
     title: 'Overall status',
-    asking: 'Asking the health service…',
+    connecting: 'Connecting to the health service…',
     lastKnown: 'The numbers below are the last known ones.',
     nothingMeasured: 'Nothing could be measured.',
     allFour: 'All four measurements are within their limits.',
     all: 'All measurements are within their limits.',
-    notSettled: (names: readonly string[]): string => `Within the limits again, not settled yet: ${list(names)}.`,
+    notSettled: (names: readonly string[]): string => `Below the threshold again, alert not yet resolved: ${list(names)}.`,
     warning: 'A measurement has crossed its warning threshold.',
     error: 'A measurement cannot be taken.',
     critical: 'A measurement has crossed its critical threshold.',
@@ -138,14 +138,14 @@ export const en = {
     measuredAt: (time: string): string => `Measured ${time}`,
     connecting: 'Connecting…',
     noDataYet: 'No data yet.',
-    noAnswer: 'No answer.',
+    noResponse: 'No response.',
     noDataSince: (time: string): string => `No data since ${time}.`,
-    measuresNothing: 'The service answers, but measures nothing.',
+    takesNoSamples: 'The service responds but takes no samples.',
     waiting: 'Waiting for the next measurement…',
     reconnecting: 'Trying to reconnect…',
     tryingAgain: (reason: string): string => `${reason} Trying again…`,
     tooManyPages: 'Too many dashboards are open on this machine.',
-    answersError: (status: number): string => `The service answers with error ${status}.`,
+    answersError: (status: number): string => `The service responded with error ${status}.`,
   },
 
   notices: {
@@ -192,7 +192,7 @@ export const en = {
     missing: 'Enter the token first.',
     malformed: 'A token has no spaces and no special characters.',
     submit: 'Show health',
-    kept: 'It is kept until this browser tab is closed.',
+    kept: 'Stored until this browser tab is closed.',
   },
 
   nodes: {
@@ -220,7 +220,7 @@ export const en = {
     measurements: 'Measurements',
     unavailable: 'unavailable',
     noData: 'no data',
-    noHistory: 'no history right now',
+    noHistory: 'history not available at present',
     steadyAt: (value: string, unit: string): string => `steady at ${value} ${unit}`,
     range: (min: string, max: string, unit: string): string => `${min} to ${max} ${unit}`,
     thresholds: {
@@ -303,7 +303,7 @@ export const en = {
       missedSamples: 'Missed samples',
       sensor: 'Temperature sensor',
       none: 'none',
-      uses: 'Own use',
+      uses: 'Resource usage',
       usesOf: (memory: string, cpu: string, uptime: string): string => `${memory} of memory, ${cpu} of CPU time in ${uptime}`,
       configProblem: (problem: string): string => `The changed configuration is not in use: ${problem}`,
       restartNeeded: (keys: string): string => `Restart the service to apply the configuration: ${keys}`,
@@ -328,7 +328,7 @@ export const en = {
       transport: 'Transport',
       transports: { rclnodejs: 'ROS 2 of this machine (rclnodejs)', embedded: 'built-in', off: 'off' },
       domain: 'Domain',
-      peers: 'Others on the graph',
+      peers: 'Other participants',
       subscribers: 'Subscribers of /health_status',
       published: 'Published',
       publishedOf: (statuses: number, alerts: number): string =>
@@ -363,9 +363,9 @@ export const en = {
     },
     jobs: {
       title: 'Scheduled jobs',
-      stopped: 'The scheduler has not run: nothing is checked, collected or backed up.',
-      stoppedSince: (time: string): string => `The scheduler has not run since ${time}: nothing is checked, collected or backed up.`,
-      runsFor: (time: string): string => `runs for ${time}`,
+      stopped: 'The scheduler is not running: no checks, collection or backups.',
+      stoppedSince: (time: string): string => `The scheduler has not run since ${time}: no checks, collection or backups.`,
+      runsFor: (time: string): string => `running for ${time}`,
       last: (time: string): string => `last ${time}`,
       hasNotRun: 'has not run yet',
       off: 'off',
@@ -378,4 +378,4 @@ export const en = {
   },
 };
 
-export type Words = typeof en;
+export type Messages = typeof en;

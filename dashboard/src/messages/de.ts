@@ -1,11 +1,11 @@
-import type { Words } from './en.ts';
+import type { Messages } from './en.ts';
 
-/** The words of the page in German; see en.ts. */
+/** The messages of the page in German; see en.ts. */
 const plural = (count: number, one: string, many: string): string => `${count} ${count === 1 ? one : many}`;
 const list = (names: readonly string[]): string =>
   names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} und ${names.at(-1)}`;
 
-export const de: Words = {
+export const de: Messages = {
   tag: 'de-DE',
   name: 'Deutsch',
   direction: 'ltr',
@@ -97,7 +97,7 @@ export const de: Words = {
     wasCritical: (name) => `${name} war kritisch hoch`,
     disk: (path) => `Datenträger ${path}`,
     nodesOf: (value, threshold) => `${value} Knoten, Grenze ${threshold}`,
-    silence: (silent, timeout) => `keine Daten seit ${silent}, erlaubt sind ${timeout}`,
+    noDataFor: (silent, timeout) => `keine Daten seit ${silent}, erlaubt sind ${timeout}`,
     valueOf: (value, threshold) => `${value}, Grenze ${threshold}`,
     since: (time) => `seit ${time}`,
     title: 'Meldungen',
@@ -115,7 +115,7 @@ export const de: Words = {
 
   headline: {
     title: 'Gesamtstatus',
-    asking: 'Der Dienst wird gefragt…',
+    connecting: 'Der Dienst wird gefragt…',
     lastKnown: 'Die Zahlen unten sind die zuletzt bekannten.',
     nothingMeasured: 'Es konnte nichts gemessen werden.',
     allFour: 'Alle vier Messwerte liegen innerhalb ihrer Grenzen.',
@@ -135,9 +135,9 @@ export const de: Words = {
     measuredAt: (time) => `Gemessen ${time}`,
     connecting: 'Verbindung wird aufgebaut…',
     noDataYet: 'Noch keine Daten.',
-    noAnswer: 'Keine Antwort.',
+    noResponse: 'Keine Antwort.',
     noDataSince: (time) => `Keine Daten seit ${time}.`,
-    measuresNothing: 'Der Dienst antwortet, misst aber nichts.',
+    takesNoSamples: 'Der Dienst antwortet, misst aber nichts.',
     waiting: 'Warten auf die nächste Messung…',
     reconnecting: 'Neuer Versuch läuft…',
     tryingAgain: (reason) => `${reason} Neuer Versuch…`,
