@@ -73,8 +73,8 @@ t.test('messages are written for people', async (t) => {
     status,
     labels: { alertname: 'EdgeHealthDown', severity: 'critical', instance, robot: instance, room: 'lab-1', site: 'campus' },
     annotations: {
-      summary: `${instance} does not answer`,
-      description: 'It has not answered for 2 minutes.',
+      summary: `${instance} does not respond`,
+      description: 'It has not responded for 2 minutes.',
       runbook_url: '/usr/share/doc/edge-health/fleet/runbook.md#edgehealthdown',
     },
     startsAt: '2026-03-01T10:00:00Z',
@@ -103,17 +103,17 @@ t.test('messages are written for people', async (t) => {
   const firing = { ...common, status: 'firing', commonAnnotations: {}, alerts: [alert('firing', 'robot-1'), alert('resolved', 'robot-2')] };
   t.equal(render('edge_health.subject', firing), '[1 critical] campus lab-1: EdgeHealthDown');
   t.equal(
-    render('edge_health.subject', { ...firing, status: 'resolved', commonAnnotations: { summary: 'robot-2 does not answer' } }),
-    '[resolved] campus lab-1: robot-2 does not answer',
+    render('edge_health.subject', { ...firing, status: 'resolved', commonAnnotations: { summary: 'robot-2 does not respond' } }),
+    '[resolved] campus lab-1: robot-2 does not respond',
   );
   t.equal(
     render('edge_health.text', firing),
-    `CRITICAL  robot-1 does not answer
-It has not answered for 2 minutes.
+    `CRITICAL  robot-1 does not respond
+It has not responded for 2 minutes.
 appliance: robot-1  robot: robot-1  room: lab-1  site: campus
 since 2026-03-01 10:00:00 UTC; what to do: /usr/share/doc/edge-health/fleet/runbook.md#edgehealthdown
 
-resolved  robot-2 does not answer
+resolved  robot-2 does not respond
 from 2026-03-01 10:00:00 to 2026-03-01 10:05:00 UTC`,
   );
 });

@@ -1,6 +1,6 @@
 #!/bin/sh
 # install.sh: Prometheus and Alertmanager of Debian or Ubuntu for a fleet of edge-health appliances. As root; it can be run again, also
-# after an upgrade of edge-health: rules and templates are ours and are replaced, everything else that is there stays as it is.
+# after an upgrade of edge-health: rules and templates are replaced, everything else is kept.
 #   --root DIR       writes below DIR and touches no package and no service
 #   --runbooks URL   where the runbook is published; the links in alerts lead there instead of to this machine's documentation
 set -eu
@@ -41,7 +41,7 @@ promtool check config "$staged/prometheus.yml" >"$staged/report" 2>&1 || { cat "
 amtool check-config "$staged/alertmanager.yml" >"$staged/report" 2>&1 || { cat "$staged/report" >&2; exit 1; }
 
 changed=0
-# place FILE MODE: ours, replaced where it differs. Written beside and renamed, since Prometheus may look at any moment.
+# place FILE MODE: replaced if it differs. Written beside and renamed, because Prometheus may read it at any moment.
 place() {
   ! cmp -s "$staged/$1" "$etc/$1" || return 0
   mkdir -p "$(dirname -- "$etc/$1")"
