@@ -176,3 +176,17 @@ t.test('reports and the progress of a reliability test are shown and can be open
     /The test is interrupted\. Resume it with: sudo systemctl start/,
   );
 });
+
+t.test('an alert is shown with what it means, what to do, the values around it and its changes', async (t) => {
+  const alerts = [alert('robot-3', 'temperature', { value: 81.2 })];
+  const markup = markupOf({ address: `#/alerts/${encodeURIComponent('robot-3/temperature/01J')}`, nodes: robots(3), alerts });
+  const text = textOf(markup);
+  t.match(text, /Temperature is high/);
+  t.match(text, /What to do now/);
+  t.match(
+    markup,
+    /<section class="card around"[^>]*aria-busy="true"[\s\S]*role="img" aria-label="Temperature, /,
+    'a chart that is loading',
+  );
+  t.match(text, /Loading…/);
+});

@@ -163,6 +163,9 @@ t.test('alerts: filtered by the address, one of them with its history and what t
   await page.getByRole('heading', { name: 'CPU usage was critically high' }).waitFor();
   await page.getByText('What to do now').waitFor();
   t.equal(await page.locator('tbody tr').count(), 2, 'its changes');
+  const chart = page.getByRole('img', { name: /^CPU usage, .*: .* %$/ });
+  await chart.waitFor();
+  t.ok(((await chart.boundingBox())?.height ?? 0) > 100, 'the values around it, as a chart');
   await page.getByRole('link', { name: 'Show the measurements around it' }).click();
   await until('the node in that time', async () => /#\/nodes\/robot-2\?from=/.test(page.url()));
   await page.goto(`${service.url}/#/alerts/nobody%2Fcpu_percent%2F1`);

@@ -9,12 +9,17 @@ import { Time } from '../../page/time.tsx';
 import { alertHelp, alertTitle, isMetric } from '../../text.ts';
 import type { Alert } from '../../types.ts';
 import type { ViewProps } from '../view.ts';
+import { EpisodeChart } from './episode-chart.tsx';
 
-/** Shown before and after the alert. */
-const AROUND_MS = 600_000;
-
-/** One alert: what it means, what to do, and its changes. */
-export function EpisodePage({ episode, isLoading, link, nowMs }: ViewProps & { episode: Episode | null; isLoading: boolean }): VNode {
+/** One alert: what it means, what to do, the values around it, and its changes. */
+export function EpisodePage({
+  api,
+  episode,
+  isLoading,
+  link,
+  nowMs,
+  state,
+}: ViewProps & { episode: Episode | null; isLoading: boolean }): VNode {
   const text = messages.episodes;
   const back = (
     <p>
@@ -37,10 +42,6 @@ export function EpisodePage({ episode, isLoading, link, nowMs }: ViewProps & { e
   const last = changes.at(-1) as Alert;
   const { action, meaning } = alertHelp(last);
   const unit = isMetric(metric) ? messages.metrics[metric].unit : '';
-  const around = {
-    from: new Date(fromMs - AROUND_MS).toISOString(),
-    to: new Date(Math.min(nowMs, (toMs ?? nowMs) + AROUND_MS)).toISOString(),
-  };
   const facts: readonly (readonly [string, VNode | string])[] = [
     [text.node, <a href={hrefOf({ view: 'nodes', item: node })}>{node}</a>],
     [text.begin, <Time ms={fromMs} nowMs={nowMs} />],
@@ -75,13 +76,9 @@ export function EpisodePage({ episode, isLoading, link, nowMs }: ViewProps & { e
             </div>
           ))}
         </dl>
-        {isMetric(metric) && (
-          <p>
-            <a href={hrefOf({ view: 'nodes', item: node, query: around })}>{text.showAround}</a>
-          </p>
-        )}
         <Share />
       </section>
+      {isMetric(metric) && <EpisodeChart api={api} episode={episode} metric={metric} hertz={state.hertz} nowMs={nowMs} />}
       <section class="card">
         <h3>{text.changes}</h3>
         <table>

@@ -1,11 +1,11 @@
 import type { VNode } from 'preact';
 import { duration, timeOfDay } from '../../format.ts';
 import { messages } from '../../messages/messages.ts';
+import type { Moment, Span } from '../../page/chart.tsx';
 import { SEVERITY_ICONS } from '../../page/icons.tsx';
 import { hrefOf } from '../../page/route.ts';
 import { Time } from '../../page/time.tsx';
 import { metricName } from '../../text.ts';
-import type { Moment, Span } from './timeline.ts';
 
 /** What happened in the shown time, as a list: the charts show the same. */
 export function Events({ moments, nowMs, spans }: { moments: readonly Moment[]; nowMs: number; spans: readonly Span[] }): VNode | null {

@@ -6,15 +6,14 @@ import { messages } from '../../messages/messages.ts';
 import { openAlertsAbout } from '../../model/alert-book.ts';
 import type { Columns } from '../../model/series.ts';
 import { gapMs, planRange, type Range, type RangePlan } from '../../model/windows.ts';
+import { Chart, type Column, type Moment, type Span } from '../../page/chart.tsx';
 import { STATUS_ICONS } from '../../page/icons.tsx';
 import type { PageState } from '../../page/page-state.ts';
 import { type MetricState, metricState } from '../../text.ts';
 import { METRICS, type Metric, type Reading } from '../../types.ts';
-import { Chart, type Column } from './chart.tsx';
 import { selected } from './range.ts';
 import { RangeBar } from './range-bar.tsx';
 import { thresholdsOf } from './thresholds.ts';
-import type { Moment, Span } from './timeline.ts';
 
 interface MetricsProps {
   readonly state: PageState;

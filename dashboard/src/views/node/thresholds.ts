@@ -1,11 +1,7 @@
 import { openAlertsAbout } from '../../model/alert-book.ts';
+import type { Threshold } from '../../page/chart.tsx';
 import type { PageState } from '../../page/page-state.ts';
 import type { Metric } from '../../types.ts';
-
-export interface Threshold {
-  readonly severity: 'WARNING' | 'CRITICAL';
-  readonly value: number;
-}
 
 /**
  * The thresholds to draw: the configured ones of the local node; of another node, whose configuration is not known here, those of its

@@ -1,25 +1,6 @@
 import { nodeOfAlert } from '../../model/alert-book.ts';
+import type { Moment, Span } from '../../page/chart.tsx';
 import type { Alert, Severity, StatusDocument } from '../../types.ts';
-
-/** An alert, from its first to its last change, as far as it lies in the range. */
-export interface Span {
-  readonly kind: 'alert';
-  readonly id: string;
-  readonly metric: string;
-  /** The highest severity that it reached. */
-  readonly severity: Severity;
-  readonly fromMs: number;
-  /** Null: still open. */
-  readonly toMs: number | null;
-}
-
-/** Something that happened at an instant. */
-export interface Moment {
-  readonly kind: 'restart' | 'step' | 'suspend';
-  readonly atMs: number;
-  /** Seconds by which the clock was set, or of the suspend. */
-  readonly seconds: number;
-}
 
 const WORST_FIRST: readonly Severity[] = ['CRITICAL', 'ERROR', 'WARNING'];
 
@@ -32,7 +13,6 @@ export function spansIn(changes: readonly Alert[], node: string | null, fromMs: 
     const atMs = Date.parse(alert.timestamp);
     const severity = WORST_FIRST.find((one) => one === alert.severity || one === known?.severity) ?? alert.severity;
     spans.set(alert.alert_id, {
-      kind: 'alert',
       id: alert.alert_id,
       metric: alert.metric,
       severity,

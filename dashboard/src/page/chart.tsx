@@ -1,11 +1,35 @@
 import type { VNode } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import uPlot from 'uplot';
-import { isolated, temperatureRange } from '../../chart-math.ts';
-import { clock, limit } from '../../format.ts';
-import { messages } from '../../messages/messages.ts';
-import type { Threshold } from './thresholds.ts';
-import type { Moment, Span } from './timeline.ts';
+import { isolated, temperatureRange } from '../chart-math.ts';
+import { clock, limit } from '../format.ts';
+import { messages } from '../messages/messages.ts';
+import type { Severity } from '../types.ts';
+
+/** A line across the chart. */
+export interface Threshold {
+  readonly severity: 'WARNING' | 'CRITICAL';
+  readonly value: number;
+}
+
+/** An alert, from its first to its last change. */
+export interface Span {
+  readonly id: string;
+  readonly metric: string;
+  /** The highest severity that it reached. */
+  readonly severity: Severity;
+  readonly fromMs: number;
+  /** Null: still open. */
+  readonly toMs: number | null;
+}
+
+/** Something that happened at an instant. */
+export interface Moment {
+  readonly kind: 'restart' | 'step' | 'suspend';
+  readonly atMs: number;
+  /** Seconds by which the clock was set, or of the suspend. */
+  readonly seconds: number;
+}
 
 /** uPlot takes no readonly arrays; it does not change them. */
 export type Column = (number | null)[];
@@ -33,7 +57,7 @@ interface ChartProps {
 }
 
 /** All charts of the page share one cursor. */
-const CURSOR = 'node';
+const CURSOR = 'charts';
 
 /** A metric over time. */
 export function Chart(props: ChartProps): VNode {
