@@ -20,7 +20,7 @@ interface Program {
 const PROGRAMS: Readonly<Record<string, Program>> = {
   sample: { about: 'CPU of one sample, against systeminformation', timeoutMinutes: 4 },
   spool: { about: 'one record in the spool, against SQLite', timeoutMinutes: 2 },
-  service: { about: 'the whole service at 1 Hz, against collectd and node_exporter', timeoutMinutes: 3, long: 1 },
+  service: { about: 'the whole service at 1 Hz, against collectd, node_exporter, netdata and Glances', timeoutMinutes: 3, long: 1 },
   start: { about: 'start to the first health status, against node_exporter', timeoutMinutes: 3 },
   rest: { about: '/health at 1,000 requests per second, against node_exporter', timeoutMinutes: 4 },
   week: { about: 'queries over a week of samples, against plain SQL', timeoutMinutes: 15 },

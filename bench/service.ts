@@ -1,9 +1,10 @@
-/** The whole service at 1 Hz for ten minutes, compared with collectd and node_exporter. */
+/** The whole service at 1 Hz for ten minutes, compared with collectd, node_exporter, netdata and Glances. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import type { Cleanup } from '../testkit/cleanup.ts';
 import { type Memory, ProcessMeter } from '../testkit/machine/process-meter.ts';
-import { SAME_METRICS, startCollectd, startNodeExporter } from './support/baselines.ts';
+import { SAME_METRICS, startCollectd, startGlances, startNetdata, startNodeExporter } from './support/baselines.ts';
 import { fetchJson, fetchTimed, keepAliveAgent } from './support/http.ts';
 import type { Outcome, Row } from './support/outcome.ts';
 import { benchmark } from './support/program.ts';
@@ -11,14 +12,15 @@ import { sysTree } from './support/sensor-tree.ts';
 import { startService } from './support/service-process.ts';
 import { pause } from './support/statistics.ts';
 
-const WARM_UP_SECONDS = 30;
+/** The service releases what only its start needed after a minute. */
+const WARM_UP_SECONDS = 90;
 const POLL_SECONDS = 5;
 const DAY_SECONDS = 86_400;
 
-/** CPU, memory and writes of one process during the measurement. */
+/** CPU, memory and writes of a program during the measurement: of its process and of the child processes that it has by then. */
 class MeasuredProcess {
   readonly name: string;
-  readonly #meter: ProcessMeter;
+  readonly #meters: readonly ProcessMeter[];
   #cpuBefore = 0;
   #writtenBefore = 0;
   #begun = 0;
@@ -27,28 +29,41 @@ class MeasuredProcess {
 
   constructor(name: string, pid: number) {
     this.name = name;
-    this.#meter = new ProcessMeter(pid);
+    this.#meters = withChildren(pid).map((one) => new ProcessMeter(one));
   }
 
   begin(): void {
     this.#begun = performance.now();
-    this.#cpuBefore = this.#meter.cpuSeconds();
-    this.#writtenBefore = this.#meter.writtenBytes();
+    this.#cpuBefore = this.#sum((meter) => meter.cpuSeconds());
+    this.#writtenBefore = this.#sum((meter) => meter.writtenBytes());
   }
 
   poll(): void {
-    this.#meter.cpuSeconds(); // Records the CPU time of threads that end before the next reading.
-    this.last = this.#meter.memory();
+    this.#sum((meter) => meter.cpuSeconds()); // Records the CPU time of threads that end before the next reading.
+    this.last = {
+      residentMegabytes: this.#sum((meter) => meter.memory().residentMegabytes),
+      anonymousMegabytes: this.#sum((meter) => meter.memory().anonymousMegabytes),
+    };
     this.highestMegabytes = Math.max(this.highestMegabytes, this.last.residentMegabytes);
   }
 
   figures(): { cpuPercent: number; megabytesPerDay: number } {
     const seconds = (performance.now() - this.#begun) / 1000;
     return {
-      cpuPercent: (100 * (this.#meter.cpuSeconds() - this.#cpuBefore)) / seconds,
-      megabytesPerDay: ((this.#meter.writtenBytes() - this.#writtenBefore) / 1e6 / seconds) * DAY_SECONDS,
+      cpuPercent: (100 * (this.#sum((meter) => meter.cpuSeconds()) - this.#cpuBefore)) / seconds,
+      megabytesPerDay: ((this.#sum((meter) => meter.writtenBytes()) - this.#writtenBefore) / 1e6 / seconds) * DAY_SECONDS,
     };
   }
+
+  #sum(value: (meter: ProcessMeter) => number): number {
+    return this.#meters.reduce((sum, meter) => sum + value(meter), 0);
+  }
+}
+
+/** A process and its descendants. */
+function withChildren(pid: number): number[] {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number);
+  return [pid, ...children.flatMap(withChildren)];
 }
 
 /** Starts a process that reads /events and counts the events. */
@@ -106,18 +121,22 @@ await benchmark('service', async ({ cleanup, minutes, progress }): Promise<Outco
   const leanCollectd = await startCollectd(cleanup, 'sameMetrics');
   const exporter = await startNodeExporter(cleanup, []);
   const lean = await startNodeExporter(cleanup, SAME_METRICS);
+  const netdata = await startNetdata(cleanup);
+  const glances = await startGlances(cleanup);
   const scrapes = [exporter, lean].filter((server) => server !== null).map(({ url }) => startScraping(url));
 
+  const warmUpSeconds = Math.min(WARM_UP_SECONDS, minutes * 60);
+  progress(`warm-up, ${warmUpSeconds} s`);
+  await pause(warmUpSeconds);
   const edgeHealth = new MeasuredProcess('edge-health', service.pid);
   const baselines = [
     ...(collectd ? [new MeasuredProcess('collectd', collectd.pid as number)] : []),
     ...(leanCollectd ? [new MeasuredProcess('collectd, one value per metric', leanCollectd.pid as number)] : []),
     ...(exporter ? [new MeasuredProcess('node_exporter', exporter.pid)] : []),
     ...(lean ? [new MeasuredProcess('node_exporter, the same metrics only', lean.pid)] : []),
+    ...(netdata ? [new MeasuredProcess('netdata', netdata.pid as number)] : []),
+    ...(glances ? [new MeasuredProcess('Glances', glances.pid as number)] : []),
   ];
-  const warmUpSeconds = Math.min(WARM_UP_SECONDS, minutes * 60);
-  progress(`warm-up, ${warmUpSeconds} s`);
-  await pause(warmUpSeconds);
   const before = await fetchJson<Publish>(`${service.url}/status`);
   for (const measured of [edgeHealth, ...baselines]) measured.begin();
   const deadline = performance.now() + minutes * 60_000;
@@ -161,7 +180,7 @@ await benchmark('service', async ({ cleanup, minutes, progress }): Promise<Outco
       `Memory: 43 MB are pages of the Node binary mapped from its file, which the kernel shares and can reclaim; Node 26 with only an HTTP server takes 47 MB on this kernel. The store's thread takes 11 MB; because of it a slow card never delays a sample.`,
       `${minutes} minutes after a warm-up of ${warmUpSeconds} s, all programs at the same time, each measuring once a second. The service measures, stores, serves REST and one reader of /events, a separate process that received every sample.`,
       'CPU: the kernel\'s account of every thread (/proc/PID/task/*/schedstat). Memory: VmRSS and RssAnon, read every 5 s. Written: write_bytes of /proc/PID/io; the journal of the file system is not included. The row "written in a day, counted" of `week` also includes the hourly work and the checkpoints, which a short run may miss.',
-      'collectd: the plugins cpu, memory, df and thermal as they are after LoadPlugin, stored as CSV on the same disk; and a second one configured to one value per metric, which reads and writes a fraction of that. node_exporter: scraped once a second over a keep-alive connection; once with its default collectors, once with only those for the same metrics. Only their own CPU counts.',
+      'collectd: the plugins cpu, memory, df and thermal as they are after LoadPlugin, stored as CSV on the same disk; and a second one configured to one value per metric, which reads and writes a fraction of that. node_exporter: scraped once a second over a keep-alive connection; once with its default collectors, once with only those for the same metrics. netdata: the package netdata-core with its default collectors, without a client; its plugins count. Glances: --quiet with CSV on the same disk. Only their own CPU counts.',
       sys.note,
     ],
   };

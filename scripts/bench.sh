@@ -22,8 +22,9 @@ wanted() {
 }
 arguments=" $* "
 packages=
+if wanted service; then packages="netdata-core glances"; fi
 # Two DDS implementations with their code generators, a compiler, and network namespaces for the subscribers.
-if wanted ros; then packages="cyclonedds-dev cyclonedds-tools fastddsgen g++ iproute2 libfastrtps-dev make"; fi
+if wanted ros; then packages="$packages cyclonedds-dev cyclonedds-tools fastddsgen g++ iproute2 libfastrtps-dev make"; fi
 # Build tools of the package, and containers in which to install it.
 if wanted appliance; then packages="$packages debhelper debootstrap e2fsprogs g++ iproute2 libsystemd-dev make patchelf procps systemd-container"; fi
 if wanted dashboard; then packages="$packages chromium"; fi
@@ -37,7 +38,7 @@ if [ -n "$missing" ]; then
   if sh scripts/debian-packages.sh "npm run bench" $missing; then
     # Their services must not start at the next boot either.
     if [ -d /run/systemd/system ]; then
-      for unit in collectd prometheus-node-exporter; do
+      for unit in collectd prometheus-node-exporter netdata glances; do
         case $missing in *$unit*) systemctl -q disable $unit 2> /dev/null || true ;; esac
       done
     fi

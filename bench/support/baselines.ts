@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import type { Cleanup } from '../../testkit/cleanup.ts';
 import { freePort, waitForResponse } from './http.ts';
@@ -99,6 +100,47 @@ ${COLLECTD_PLUGINS[plugins]}
   const child = cleanup.own(spawn(program, ['-f', '-C', file], { stdio: 'ignore' }));
   for (let n = 0; !existsSync(join(folder, 'csv')); n += 1) {
     if (n >= 100 || child.exitCode !== null) throw new Error('collectd writes no files');
+    await pause(0.1);
+  }
+  return child;
+}
+
+/** Starts netdata with Debian's default collectors, at 1 Hz, and waits for its first response; null if it is not installed. */
+export async function startNetdata(cleanup: Cleanup): Promise<ChildProcess | null> {
+  const program = programPath('netdata');
+  if (program === null) return null;
+  const folder = cleanup.folderOnDisk();
+  const port = await freePort();
+  const file = join(folder, 'netdata.conf');
+  for (const name of ['cache', 'lib', 'log']) mkdirSync(join(folder, name));
+  writeFileSync(
+    file,
+    `[global]
+    run as user = ${userInfo().username}
+[directories]
+    cache = ${folder}/cache
+    lib = ${folder}/lib
+    log = ${folder}/log
+[db]
+    update every = 1
+[web]
+    bind to = 127.0.0.1:${port}
+`,
+  );
+  const child = cleanup.own(spawn(program, ['-D', '-c', file], { stdio: 'ignore' }));
+  await waitForResponse(`http://127.0.0.1:${port}/api/v1/info`, child, START_POLL_SECONDS);
+  return child;
+}
+
+/** Starts Glances without its page at 1 Hz, with CSV on the same disk, and waits for its file; null if it is not installed. */
+export async function startGlances(cleanup: Cleanup): Promise<ChildProcess | null> {
+  const program = programPath('glances');
+  if (program === null) return null;
+  const file = join(cleanup.folderOnDisk(), 'glances.csv');
+  const argv = ['--quiet', '--time', '1', '--export', 'csv', '--export-csv-file', file];
+  const child = cleanup.own(spawn(program, argv, { stdio: 'ignore' }));
+  for (let n = 0; !existsSync(file); n += 1) {
+    if (n >= 200 || child.exitCode !== null) throw new Error('Glances writes no file');
     await pause(0.1);
   }
   return child;
