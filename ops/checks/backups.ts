@@ -28,7 +28,7 @@ export function evaluateBackup({ dataSinceMs, maxAgeHours, newestMs, nowMs }: Ba
   const remedy = 'edge-health ops list shows its last run; edge-health ops backup_logs makes one now';
   if (newestMs === null) {
     const { note, warning } = resultsFor('backup', { newest: null, age_hours: null });
-    return dataSinceMs === null || nowMs - dataSinceMs <= allowedMs ? note('there is none yet') : warning('there is none', remedy);
+    return dataSinceMs === null || nowMs - dataSinceMs <= allowedMs ? note('none yet') : warning('none', remedy);
   }
   const ageMs = nowMs - newestMs;
   const newest = isoUtc(newestMs);

@@ -19,7 +19,7 @@ const node = (age: number | null): Node => ({
 });
 
 t.test('nodes that are expected', async (t) => {
-  t.match(evaluateNode('arm', node(30), 30, null), { name: 'node arm', status: 'OK', message: 'OK, 30.0 s ago' });
+  t.match(evaluateNode('arm', node(30), 30, null), { name: 'node arm', status: 'OK', message: 'last status OK, 30.0 s ago' });
   t.match(evaluateNode('arm', node(31), 30, null), {
     status: 'CRITICAL',
     message: 'its last status is 31 s old; at most 30 s are allowed',
@@ -34,8 +34,12 @@ t.test('nodes that are expected', async (t) => {
 });
 
 t.test('nodes that are only shown', async (t) => {
-  t.match(describeNode(node(0.4), true), { name: 'node arm', status: 'OK', isNote: true, message: 'OK, 0.4 s ago' });
-  t.match(describeNode({ ...node(99), status: 'UNKNOWN' }, false), { status: 'OK', isNote: false, message: 'UNKNOWN, 99.0 s ago' });
+  t.match(describeNode(node(0.4), true), { name: 'node arm', status: 'OK', isNote: true, message: 'last status OK, 0.4 s ago' });
+  t.match(describeNode({ ...node(99), status: 'UNKNOWN' }, false), {
+    status: 'OK',
+    isNote: false,
+    message: 'last status UNKNOWN, 99.0 s ago',
+  });
   t.match(describeNode(node(null), true), { status: 'OK', message: 'no status received' });
 });
 

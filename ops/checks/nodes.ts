@@ -14,7 +14,7 @@ export function evaluateNode(name: string, node: Node | undefined, maxAgeSeconds
   const onGraph = graph === null ? null : isOnGraph(name, graph);
   const age = node?.age_seconds ?? null;
   const { critical, ok } = resultsFor(`node ${name}`, { age_seconds: age, status: node?.status ?? null, on_graph: onGraph });
-  if (age !== null && age <= maxAgeSeconds) return ok(`${node?.status}, ${age.toFixed(1)} s ago`);
+  if (age !== null && age <= maxAgeSeconds) return ok(`last status ${node?.status}, ${age.toFixed(1)} s ago`);
   const what = age === null ? 'no status received' : `its last status is ${Math.round(age)} s old; at most ${maxAgeSeconds} s are allowed`;
   const hint = onGraph === null ? '' : onGraph ? '; it is on the graph but sends nothing' : '; it is not on the graph';
   const remedy = onGraph
@@ -26,7 +26,7 @@ export function evaluateNode(name: string, node: Node | undefined, maxAgeSeconds
 /** Shows a node while none is configured; whatever its status, nothing is expected of it. */
 export function describeNode({ age_seconds: age, node_name, status }: Node, isNote: boolean): CheckResult {
   const { note, ok } = resultsFor(`node ${node_name}`, { age_seconds: age, status, on_graph: null });
-  const message = age === null ? 'no status received' : `${status}, ${age.toFixed(1)} s ago`;
+  const message = age === null ? 'no status received' : `last status ${status}, ${age.toFixed(1)} s ago`;
   return isNote ? note(message) : ok(message);
 }
 

@@ -47,7 +47,7 @@ export async function renderCommandLine(): Promise<string> {
 
 Generated from the commands' \`--help\` by \`npm run generate\`. [Exit codes](exit-codes.md) are on their own page.
 
-\`edge-health help\` lists the commands, \`edge-health version\` prints the version. In a checkout, the program is \`bin/edge-health\`.
+\`edge-health help\` lists the commands, \`edge-health version\` prints the version. In a checkout, the program is \`bin/edge-health\`; \`npm start\` and \`npm run build\` build it.
 
 ## Service
 

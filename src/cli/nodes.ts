@@ -2,7 +2,7 @@ import { connect } from 'node:net';
 import { userInfo } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { type RestClient, ServiceRefused, serviceOf } from '../client/rest.ts';
-import { findService } from '../client/running-service.ts';
+import { findService, notRunningHint } from '../client/running-service.ts';
 import { configPath, isUnreadable, loadConfig } from '../config/load.ts';
 import { DEFAULT_CONFIG } from '../config/schema.ts';
 import { PROGRAMS } from '../core/files/programs.ts';
@@ -53,7 +53,7 @@ Exit codes: 0 done, 1 not forgotten, 64 wrong usage, 69 service not reachable, 7
       const { cause, message } = error as Error & { cause?: { code?: string } };
       if (error instanceof ServiceRefused && error.code === 'unauthorized' && isUnreadable(loaded))
         return fail(EXIT.noPermission, `a token is required, and ${file} cannot be read by this user; run: sudo edge-health nodes`);
-      const remedy = url === null ? '; is it running? systemctl status edge-health' : '';
+      const remedy = url === null ? notRunningHint() : '';
       return fail(EXIT.unavailable, `no response from the service at ${service?.base ?? url}: ${cause?.code ?? message}${remedy}`);
     }
     const asJson = options['json'] === true;

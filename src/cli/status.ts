@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { type RestClient, ServiceRefused, serviceOf } from '../client/rest.ts';
-import { findService } from '../client/running-service.ts';
+import { findService, notRunningHint } from '../client/running-service.ts';
 import { configPath, isUnreadable, loadConfig } from '../config/load.ts';
 import { DEFAULT_CONFIG } from '../config/schema.ts';
 import { type Alert, nodeOfAlertId } from '../core/alerts/alert.ts';
@@ -45,7 +45,7 @@ Exit codes (Nagios-compatible): 0 OK, 1 WARNING, 2 ERROR or CRITICAL, 3 UNKNOWN 
       if (options['json']) printJson({ reachable: false, url: base, error: denied ?? cause });
       else if (denied !== null) printProblem(`edge-health: rest.token_file: ${denied}`);
       else {
-        const remedy = url === null ? '; is it running? systemctl status edge-health' : '';
+        const remedy = url === null ? notRunningHint() : '';
         printProblem(`edge-health: no response from the service at ${base}: ${cause}${remedy}`);
       }
       return STATUS_EXIT.UNKNOWN;
@@ -112,14 +112,14 @@ function shutdownLines({
   if (state === 'in_progress') lines.push(`  Shutdown     IN PROGRESS, ${Math.ceil(seconds_left ?? 0)} s left: ${who}: ${message}`);
   else if (state !== 'none') lines.push(`  Shutdown     the last one (${who}), ${ended}: ${message}`);
   if (enabled && problem !== null) lines.push(`  Shutdown     not possible: ${problem}`);
-  else if (enabled && state === 'none') lines.push(`  Shutdown     ready: ${action}`);
+  else if (enabled && state === 'none') lines.push(`  Shutdown     none; a request would perform: ${action}`);
   return lines;
 }
 
 /** Lines of the status page: the status first, then the four metrics, the alerts, the remote nodes and the service itself. */
 function page({ status: document, health, alerts }: Answers, base: string): string[] {
   const { host, publish, storage, power } = document;
-  const machine = host ? `${host.hostname} (${host.model}, ${host.os})` : 'this machine';
+  const machine = host ? `${host.hostname} (${[host.model, host.os].filter((part) => part !== 'unknown').join(', ')})` : 'this machine';
   const lines = [`${document.status}  ${machine}`, ''];
   for (const metric of METRICS) {
     const value = health?.[metric] ?? null;
@@ -131,7 +131,7 @@ function page({ status: document, health, alerts }: Answers, base: string): stri
   for (const { alert_id, metric, severity, threshold, timestamp, value } of alerts) {
     const node = nodeOfAlertId(alert_id);
     const whose = node === local ? '' : `${node}: `;
-    lines.push(`    ${severity}  ${whose}${metric} ${value} (threshold ${threshold}) since ${timestamp}`);
+    lines.push(`    ${severity}  ${whose}${metric} ${value} (threshold ${threshold}) at ${timestamp}`);
   }
   const others = document.nodes.filter((node) => !node.local);
   if (others.length > 0) lines.push('', '  Other nodes:');
@@ -143,10 +143,10 @@ function page({ status: document, health, alerts }: Answers, base: string): stri
   const rate = publish.measured_hertz === null ? 'not measured yet' : `${publish.measured_hertz} Hz of ${publish.configured_hertz} Hz`;
   lines.push(
     '',
-    `  Running      ${formatDuration(document.uptime_seconds)}, version ${document.version}, ${base}`,
+    `  Uptime       ${formatDuration(document.uptime_seconds)}, version ${document.version}, ${base}`,
     `  Published    ${rate}, ${publish.missed} of ${publish.samples + publish.missed} samples missed`,
     `  Storage      ${storage.state}, ${(storage.size_bytes / 1e6).toFixed(1)} of ${(storage.max_bytes / 1e6).toFixed(0)} MB${storage.error ? `: ${storage.error}` : ''}`,
-    `  ROS 2        ${document.ros.transport}: ${document.ros.reason}`,
+    `  ROS 2        ${document.ros.transport} (${document.ros.reason})`,
   );
   if (document.ros.problem && document.ros.problem !== document.ros.reason) lines.push(`               ${document.ros.problem}`);
   lines.push(...shutdownLines(document.shutdown));

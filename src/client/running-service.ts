@@ -2,6 +2,7 @@ import { closeSync, constants, fstatSync, lstatSync, mkdirSync, openSync, readdi
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { writeAtomically } from '../core/files/atomic-file.ts';
+import { installation } from '../core/files/installation.ts';
 import { shortName } from '../core/files/spool-folder.ts';
 
 /** File of a running service, by which local commands find it even after its configuration was edited. */
@@ -138,4 +139,9 @@ function read<T>(file: string): { readonly value: T; readonly uid: number } | nu
   } finally {
     if (fd !== null) closeSync(fd);
   }
+}
+
+/** What to try if the service does not respond, to be appended to the error. */
+export function notRunningHint(): string {
+  return `; is it running? ${installation().isPackage ? 'systemctl status edge-health' : 'npm start, or --config FILE if it has its own configuration'}`;
 }

@@ -203,7 +203,14 @@ two: 2
 
 t.test('the error for a duplicate key has its name', async (t) => {
   t.match(errorsOf('node_name: a\nnode_name: b\n'), [
-    { line: 2, column: 1, key: 'node_name', found: 'the same key twice', allowed: 'each key once' },
+    {
+      line: 2,
+      column: 1,
+      key: 'node_name',
+      found: 'the same key twice',
+      allowed: 'each key once',
+      hint: 'it is already at line 1; change it there',
+    },
   ]);
   t.match(errorsOf('rest:\n  port: 1\n  host: x\n  port: 1\n'), [{ line: 4, column: 3, key: 'rest.port' }]);
   t.match(errorsOf('rest: {port: 1}\nlog: {level: info}\nrest: {port: 1}\n'), [{ line: 3, column: 1, key: 'rest' }]);

@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { type Document, isMap, isNode, isPair, isScalar, LineCounter, parseDocument, visit, type YAMLError } from 'yaml';
+import { type Document, isMap, isNode, isPair, isScalar, LineCounter, type Pair, parseDocument, visit, type YAMLError } from 'yaml';
 import { MAX_NODE_NAME } from '../core/node-name.ts';
 import { printable, withoutUrlPaths } from '../core/text.ts';
 import { allowedAt, type ConfigIssue, describeKeys, isSecretAt, keysAt } from './describe.ts';
@@ -89,7 +89,7 @@ export function parseConfig(text: string, file: string): ParsedConfig {
   const locate = (path: Path, atKey: boolean) => positionOf(document, lines, path, atKey);
   const result = v.safeParse(configSchema, value);
   const errors = [
-    ...document.errors.map(({ pos }) => ({ file, ...at(pos[0]), ...duplicateKey(keyAt(document, pos[0])) })),
+    ...document.errors.map(({ pos }) => ({ file, ...at(pos[0]), ...duplicateKey(document, pos[0], at) })),
     ...sectionErrors(value, file, locate),
     // Unknown keys are reported by sectionErrors, because valibot reports only the first of them.
     ...(result.issues ?? []).filter(({ type }) => type !== 'strict_object').map((issue) => toError(issue, file, locate)),
@@ -116,9 +116,28 @@ function syntaxError({ code, message }: YAMLError): Finding {
   return { key: '', found: `YAML that does not parse: ${message.split('\n')[0]}`, allowed: 'valid YAML', hint: null };
 }
 
-function duplicateKey(key: string): Finding {
-  return { key, found: 'the same key twice', allowed: 'each key once', hint: null };
+function duplicateKey(document: Document, offset: number, at: (offset: number) => { line: number }): Finding {
+  const key = keyAt(document, offset);
+  const first = firstOffsetOf(document, key);
+  const hint = first === null ? null : `it is already at line ${at(first).line}; change it there`;
+  return { key, found: 'the same key twice', allowed: 'each key once', hint };
 }
+
+/** The offset at which a dotted key occurs first; null: nowhere. */
+function firstOffsetOf(document: Document, key: string): number | null {
+  let offset: number | null = null;
+  visit(document, {
+    Pair: (_, pair, ancestors) => {
+      if (!isNode(pair.key) || dotted(pair, ancestors) !== key) return;
+      offset = pair.key.range?.[0] ?? null;
+      return visit.BREAK;
+    },
+  });
+  return offset;
+}
+
+const dotted = (pair: Pair, ancestors: readonly unknown[]): string =>
+  [...ancestors.filter(isPair), pair].map((part) => String(part.key)).join('.');
 
 function noSuchAnchor(source: string): Finding {
   return { key: '', found: `*${source}, but no &${source} before it`, allowed: 'an alias of an anchor', hint: null };
@@ -144,7 +163,7 @@ function keyAt(document: Document, offset: number): string {
   visit(document, {
     Pair: (_, pair, ancestors) => {
       if (!isNode(pair.key) || pair.key.range?.[0] !== offset) return;
-      key = [...ancestors.filter(isPair), pair].map((part) => String(part.key)).join('.');
+      key = dotted(pair, ancestors);
       return visit.BREAK;
     },
   });

@@ -151,7 +151,9 @@ export class EventHub implements Publisher {
       'Cache-Control': 'no-store',
       'X-Accel-Buffering': 'no',
     });
-    response.write(`retry: ${RETRY_MS}\n\n`);
+    // With an id from the beginning, a client whose connection breaks before its first event can resume, too.
+    const id = lastEventId === null ? `id: ${formatId(this.#position, this.#number - 1)}\n` : '';
+    response.write(`retry: ${RETRY_MS}\n${id}\n`);
     if (lastEventId !== null) await this.#bringUpToDate(stream, lastEventId);
   }
 

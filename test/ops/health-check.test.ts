@@ -70,7 +70,7 @@ async function allIsWell(t: Test, site: Site): Promise<void> {
   ])
     t.match(first.of(name), { status: 'OK' }, name);
   t.type(first.of('service')?.measured['answer_milliseconds'], 'number');
-  t.match(first.lines.slice(1), [/^OK {2}backup: there is none yet/], 'beyond that only what is worth a line');
+  t.match(first.lines.slice(1), [/^OK {2}backup: none yet/], 'beyond that only what is worth a line');
   t.ok((await checkAt(site, { options: { all: true } })).lines.length > 10);
   t.same((await checkAt(site, { options: { quiet: true } })).lines, []);
 

@@ -77,7 +77,7 @@ t.test('events have an id, a kind and one line of JSON that keeps to the documen
     .join('\r\n\r\n')
     .split(/\r\n[0-9a-f]+\r\n|^[0-9a-f]+\r\n/);
   const blocks = chunks.join('').split('\n\n').slice(0, -1);
-  t.equal(blocks[0], 'retry: 2000', 'first, how soon to come again');
+  t.match(blocks[0], /^retry: 2000\nid: \S+$/, 'first, how soon to reconnect, and the id to resume from');
   t.ok(blocks.length > 5);
   const ids = new Set<string>();
   for (const block of blocks.slice(1)) {
