@@ -84,7 +84,11 @@ function restOf(name: string, config: Config, url: string | null, running: () =>
   try {
     return serviceOf(config.rest, url, running);
   } catch (error) {
-    throw new UsageError(`rest.token_file cannot be read: ${permissionProblem(error, `ops ${name}`) ?? (error as Error).message}`);
+    const denied = permissionProblem(error, `ops ${name}`);
+    if (denied !== null) throw new UsageError(`rest.token_file cannot be read: ${denied}`);
+    // Without it, the service refuses what needs the token; everything else works, such as restoring a backup on a new machine.
+    printProblem(`rest.token_file cannot be read: ${(error as Error).message}`);
+    return serviceOf({ ...config.rest, token_file: null }, url, running);
   }
 }
 

@@ -17,9 +17,11 @@ export async function chooseArchive({ dataFolder, nowMs }: JobContext, name = 'l
     if (newest === undefined) throw new Refused(`there is no backup in ${folder}; name a file, or make one: edge-health ops backup_logs`);
     return join(folder, newest);
   }
-  for (const path of [resolve(name), join(folder, name)]) {
+  // A plain name is one that --list shows, whichever folder the command runs in.
+  for (const path of name.includes('/') ? [resolve(name)] : [join(folder, name), resolve(name)]) {
     const found = await realpath(path).catch((error: NodeJS.ErrnoException) => {
-      if (error.code === 'EACCES') throw new Refused(`permission denied: ${path}; ${wayToPermission('run it with sudo')}`);
+      if (error.code === 'EACCES' && name.includes('/'))
+        throw new Refused(`permission denied: ${path}; ${wayToPermission('run it with sudo')}`);
       return null;
     });
     if (found !== null && (await stat(found)).isFile()) return found;

@@ -30,7 +30,7 @@ t.test('its age', async (t) => {
     message: 'the last one is 27 h old; at most 26 h are allowed',
     remedy: /backup_logs/,
   });
-  t.match(evaluateBackup({ ...facts, newestMs: null }), { status: 'WARNING', message: 'there is none' });
+  t.match(evaluateBackup({ ...facts, newestMs: null }), { status: 'WARNING', message: 'none' });
   t.match(
     evaluateBackup({ ...facts, newestMs: null, dataSinceMs: NOW - HOUR_MS }),
     { status: 'OK', isNote: true },

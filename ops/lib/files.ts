@@ -4,6 +4,7 @@ import { type FileHandle, mkdir, open, readdir, rm, stat } from 'node:fs/promise
 import { dirname, join } from 'node:path';
 import { syncFolder } from '../../src/core/files/atomic-file.ts';
 import { levelsOf } from '../../src/core/files/data-folder.ts';
+import { wayToPermission } from '../../src/core/platform/permission.ts';
 import { DAY_MS, isoUtc } from '../../src/core/time/time.ts';
 import type { JobContext } from './job.ts';
 
@@ -185,8 +186,8 @@ const REMEDIES: Readonly<Record<string, (folder: string) => string>> = {
   ENOSPC: (folder) => `the disk of ${folder} is full; remove what is not needed there, or lower storage.max_megabytes and ops.keep_days`,
   EDQUOT: (folder) => `the quota of ${folder} is used up; remove what is not needed there, or raise it`,
   EROFS: (folder) => `${folder} is mounted read-only; see dmesg for the disk's errors, then mount it for writing again`,
-  EACCES: (folder) => `${folder} may not be written by this user; run it as the service's: sudo -u edge-health edge-health ops …`,
-  EPERM: (folder) => `${folder} may not be written by this user; run it as the service's: sudo -u edge-health edge-health ops …`,
+  EACCES: (folder) => `permission denied: ${folder}; ${wayToPermission('run it with sudo')}`,
+  EPERM: (folder) => `permission denied: ${folder}; ${wayToPermission('run it with sudo')}`,
   EIO: (folder) => `the disk of ${folder} cannot be written (input/output error); see dmesg, and replace it`,
   EMFILE: () => 'too many files are open; restart the scheduler: systemctl restart edge-health-ops',
 };
@@ -195,7 +196,7 @@ const REMEDIES: Readonly<Record<string, (folder: string) => string>> = {
 export function diskProblem(error: unknown, folder: string): string | null {
   const { code } = error as NodeJS.ErrnoException;
   const remedy = code === undefined ? undefined : REMEDIES[code];
-  if (remedy) return remedy(folder);
+  if (remedy) return remedy(code === 'EACCES' || code === 'EPERM' ? ((error as NodeJS.ErrnoException).path ?? folder) : folder);
   const { message, syscall } = error as NodeJS.ErrnoException;
   return syscall === undefined ? null : `${message}; look at ${folder}`;
 }

@@ -43,11 +43,11 @@ Exit codes (Nagios-compatible): 0 OK, 1 WARNING, 2 ERROR or CRITICAL, 3 UNKNOWN 
       const isRefused = error instanceof ServiceRefused && error.code === 'unauthorized' && isUnreadable(loaded);
       const denied = isRefused ? `permission denied: ${file}; run: sudo edge-health status` : permissionProblem(error, 'status');
       if (options['json']) printJson({ reachable: false, url: base, error: denied ?? cause });
-      else if (denied !== null) printProblem(`edge-health: rest.token_file: ${denied}`);
-      else {
-        const remedy = url === null ? notRunningHint() : '';
-        printProblem(`edge-health: no response from the service at ${base}: ${cause}${remedy}`);
-      }
+      else if (denied !== null) printProblem(`edge-health: the service requires a token: ${denied}`);
+      else if (!loaded.ok) printProblem(`edge-health: ${cause}; the configuration has errors: edge-health check-config`);
+      else if (error instanceof ServiceRefused) printProblem(`edge-health: ${cause}`);
+      else if (base === null) printProblem(`edge-health: rest.token_file: ${cause}`);
+      else printProblem(`edge-health: no response from the service at ${base}: ${cause}${url === null ? notRunningHint() : ''}`);
       return STATUS_EXIT.UNKNOWN;
     }
     const { base } = service;

@@ -46,7 +46,8 @@ function allowedFor(node: SchemaNode): string {
   if (node.type === 'boolean') return 'true or false';
   if (node.type === 'array') {
     const minLength = find('min_length');
-    return `a list of ${allowedFor(unwrap(node.item as SchemaNode).node)}${minLength ? `, at least ${minLength}` : ''}`;
+    const item = allowedFor(unwrap(node.item as SchemaNode).node);
+    return `a list of ${item.replace(/^one of /, 'any of ').replace(/^text$/, 'texts')}${minLength ? `; at least ${minLength}` : ''}`;
   }
   if (node.type === 'number') {
     const noun = steps.some((step) => step.type === 'integer') ? 'a whole number' : 'a number';

@@ -113,7 +113,7 @@ type Finding = Pick<ConfigError, 'key' | 'found' | 'allowed' | 'hint'>;
 
 function syntaxError({ code, message }: YAMLError): Finding {
   if (code === 'MULTIPLE_DOCS') return { key: '', found: 'a second document', allowed: 'one document', hint: null };
-  return { key: '', found: `YAML that does not parse: ${message.split('\n')[0]}`, allowed: 'valid YAML', hint: null };
+  return { key: '', found: `invalid YAML: ${message.split('\n')[0]}`, allowed: 'valid YAML', hint: null };
 }
 
 function duplicateKey(document: Document, offset: number, at: (offset: number) => { line: number }): Finding {

@@ -83,8 +83,6 @@ ${rows.join('\n')}
   );
   return `# Configuration
 
-Generated from \`src/config/schema.ts\` by \`npm run generate\`.
-
 The file is the first of these:
 
 1. \`--config FILE\`
@@ -94,7 +92,9 @@ The file is the first of these:
 
 Every key is optional. An unknown key, a wrong type, a value out of range, or a warning threshold that is not below the critical one is an error: the service does not start, and prints every error with its line. \`edge-health check-config FILE\` checks a file without starting the service.
 
-\`sudo systemctl reload edge-health\` (SIGHUP) reads the file again and applies the keys marked *reload*; a file with errors changes nothing. Changed keys that need a restart are listed in the log, in \`/status\` (\`config.restart_needed\`) and by \`sudo edge-health reload\`, with the value that is still in effect. Keys of \`ops\` are applied by \`sudo systemctl reload edge-health-ops\`.
+\`sudo systemctl reload edge-health\` (SIGHUP) reads the file again and applies the keys marked *reload*; a file with errors changes nothing. Changed keys that need a restart are listed in the log, in \`/status\` (\`config.restart_needed\`) and by \`sudo edge-health reload\`, with the value that is still in effect. systemctl then reports \`Job … failed\`, although the other keys were applied. The command also reloads the scheduler, which applies the keys of \`ops\`.
 
-${tables.join('\n')}`;
+${tables.join('\n')}
+*Generated from \`src/config/schema.ts\` by \`npm run generate\`.*
+`;
 }

@@ -118,7 +118,7 @@ export const configSchema = v.strictObject({
         v.pipe(
           text,
           about('Data folder. A relative path is below /var/lib/edge-health when installed from the package, else below the checkout.', {
-            defaultIs: 'data of the checkout, /var/lib/edge-health in the package',
+            defaultIs: '/var/lib/edge-health; in a checkout, data',
           }),
         ),
       ),
@@ -137,7 +137,7 @@ export const configSchema = v.strictObject({
         v.pipe(
           text,
           about('File with the bearer token that clients must send; at least 16 characters. It is read again on every reload.', {
-            defaultIs: 'none: no authentication',
+            defaultIs: 'no authentication',
             reload: true,
           }),
         ),

@@ -97,6 +97,17 @@ t.test('check-config --json prints the same as JSON', async (t) => {
   t.same(JSON.parse(program('check-config', '--json', configFile('')).stdout), { valid: true, errors: [] });
 });
 
+t.test('check-config notes what a valid file names and this machine lacks', async (t) => {
+  const file = configFile('rest: {token_file: /nowhere/token, host: 192.0.2.1}\nops: {notify: {email: {host: mail.example}}}\n');
+  const { status, stdout } = program('check-config', file);
+  t.equal(status, 0);
+  t.match(stdout, /: valid\n/);
+  t.match(stdout, /^note: rest\.token_file \/nowhere\/token cannot be read: ENOENT; the service does not start without it$/m);
+  t.match(stdout, /^note: rest\.host: 192\.0\.2\.1 is not an address of this machine now; /m);
+  t.match(stdout, /^note: ops\.notify\.email\.to is empty: no e-mail is sent$/m);
+  t.equal(JSON.parse(program('check-config', '--json', file).stdout).notes.length, 3);
+});
+
 t.test('check-config of what is no file', async (t) => {
   for (const [file, words] of [
     [join(folder, 'missing.yaml'), 'no such file'],

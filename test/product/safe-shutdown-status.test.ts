@@ -163,7 +163,7 @@ async function printed(t: Test, shutdown: StatusDocument['shutdown']): Promise<s
 t.test('the command line shows a shutdown in progress, how the last one ended, and what prevents one', async (t) => {
   const idle = { ...NO_SHUTDOWN, enabled: true };
   const known = { ...idle, reason: 'MANUAL', requested_by: 'Zoë', message: 'running: 10-park', started: '2026-03-04T05:06:07.089Z' };
-  t.match(await printed(t, idle), /Shutdown +ready: dry-run/);
+  t.match(await printed(t, idle), /Shutdown +none; a request would perform: dry-run/);
   t.notMatch(await printed(t, NO_SHUTDOWN), /Shutdown/);
   t.match(
     await printed(t, { ...known, state: 'in_progress', seconds_left: 11.2 }),

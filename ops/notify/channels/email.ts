@@ -85,6 +85,10 @@ function failureOf(error: SmtpError): Result {
     const remedy = 'set ops.notify.email.security to tls or none, as the server requires';
     return { kind: 'retry', detail: `the server does not offer STARTTLS; ${remedy}` };
   }
+  if (/wrong version number/.test(message)) {
+    const remedy = 'set ops.notify.email.security to starttls or none, or email.port to 465';
+    return { kind: 'retry', detail: `the server does not speak TLS on this port; ${remedy}` };
+  }
   if (responseCode !== undefined && responseCode >= 500)
     return { kind: 'final', detail: `the server refused it (${reply ?? responseCode}); check ops.notify.email.from and .to` };
   if (reply !== undefined) return { kind: 'retry', detail: `the server does not take it now (${reply})` };
