@@ -24,7 +24,7 @@ const COMMANDS: readonly Command[] = ['README.md', ...globSync('docs/**/*.md', {
       .map((part) => ({ page, line: part.split('\n')[0] ?? '', output: part.split('\n').slice(1).join('\n').trim() })),
   );
 });
-/** These need root or systemd: test/system/appliance installs, reloads and forgets in containers. */
+/** These need root or systemd: test/system/appliance/documentation.test.ts runs them. */
 const SYSTEM = /^(?:sudo apt install|(?:sudo )?systemctl|sudo edge-health nodes forget)\b/;
 
 const machine = new MachineTree(t, 'vm-no-sensors');
