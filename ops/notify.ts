@@ -7,6 +7,7 @@ import { openAsNotified } from './notify/plan.ts';
 import type { Queue } from './notify/queue.ts';
 import { type Settings, settingsOf } from './notify/settings.ts';
 import { readState, type State, stateFile } from './notify/state.ts';
+import { readState as readJobState } from './schedule/state.ts';
 
 const HELP = `Shows the notification channels, what is pending in each, and the last deliveries. With --test, sends a test through every
 channel, or the one named, at once, without queue and quiet hours. Nothing is written.
@@ -72,7 +73,7 @@ async function sent({ signal }: JobContext, { name, send, target }: Channel, mes
 async function shown({ config }: JobContext, { name, target }: Channel, message: Message) {
   try {
     const body = name === 'webhook' ? await bodyOf(config.ops.notify.webhook, message) : JSON.stringify(message);
-    const lines = [`OK  ${name}: ${target} would be sent`, ...body.split('\n')];
+    const lines = [`OK  ${name}: would be sent to ${target}`, ...body.split('\n')];
     return { channel: name, target, status: 'OK' as const, detail: 'not sent', body, lines };
   } catch (error) {
     const detail = (error as Error).message;
@@ -92,7 +93,11 @@ async function overview({ config, dataFolder }: JobContext, settings: Settings):
   }
   const channels = settings.channels.map((channel) => channelDocument(channel, state.queues[channel.name]));
   const isConfigured = channels.length > 0;
+  // As the scheduler wrote it last: without alerts there is nothing to notify, whatever the channels can do.
+  const link = isConfigured ? readJobState(dataFolder).document.notifications : undefined;
+  const unreachable = link?.alerts === 'unreachable' ? link : null;
   const status = worst([
+    unreachable === null ? 'OK' : 'WARNING',
     ...channels.map((channel) => channel.status),
     warnings.length > 0 ? 'WARNING' : 'OK',
     problems.length > 0 ? 'CRITICAL' : 'OK',
@@ -108,6 +113,7 @@ async function overview({ config, dataFolder }: JobContext, settings: Settings):
     ...configurationLines(settings),
     ...(!isConfigured && problems.length === 0 ? [`OK  ${NOT_CONFIGURED}`] : []),
     ...channels.flatMap(linesOf),
+    ...(unreachable === null ? [] : [`WARNING  alerts have not been received since ${unreachable.since}: ${unreachable.problem}`]),
     ...(isConfigured ? [`Rules: ${rules}.`, `Open: ${open.map(({ key, level }) => `${key} ${level}`).join(', ') || 'none'}.`] : []),
   ];
   const document = {

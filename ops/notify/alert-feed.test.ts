@@ -140,7 +140,7 @@ t.test('a lost cursor is replaced; a refusal is reported once, and so is its end
   await until('the service answers again', () => seen.asked.includes('/events?events=alert p1') && seen.log.length === 2, {
     describe: () => seen,
   });
-  t.match(seen.log, [/^notice notifications: the service does not answer; .*503/, /^notice notifications: the service answers again/]);
+  t.match(seen.log, [/^notice notifications: no response from the service; .*503/, /^notice notifications: the service responds again/]);
   t.same(seen.links, ['unreachable', 'stream']);
   t.same(seen.cursors, ['old', null, 'p1']);
   t.same(seen.alerts, [], 'what lies before the first cursor is not notified');

@@ -45,7 +45,7 @@ export async function followAlerts(feed: AlertFeed): Promise<void> {
   const enter = (next: Link, problem: string | null): void => {
     if (link === next) return;
     if (next === 'unreachable') log('notice', `notifications: ${problem}`);
-    else if (link === 'unreachable') log('notice', 'notifications: the service answers again');
+    else if (link === 'unreachable') log('notice', 'notifications: the service responds again');
     if (next === 'polling')
       log('warning', 'notifications: event stream not available, polling alerts', { seconds: pollMs / 1000, problem });
     if (next === 'stream' && link === 'polling') log('notice', 'notifications: event stream available again');
@@ -109,10 +109,9 @@ export async function followAlerts(feed: AlertFeed): Promise<void> {
 }
 
 function reasonOf(error: unknown): string {
-  const { message } = error as Error;
   if (error instanceof ServiceRefused && (error.status === 401 || error.status === 403))
-    return `the service refuses access to alerts (${message}); check rest.token_file`;
-  return `the service does not answer; alerts are notified when it does (${message})`;
+    return `the service requires another token (HTTP ${error.status}); after a change: systemctl reload edge-health-ops`;
+  return `no response from the service; alerts are notified when it responds (${(error as Error).message})`;
 }
 
 /** Reads the changes after the cursor, and the open alerts. Rejects if the service does not answer. */

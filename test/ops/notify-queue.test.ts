@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { stringify } from 'yaml';
@@ -224,6 +224,20 @@ t.test('edge-health ops notify: what is configured, and tests', async (t) => {
     status: 'OK',
     document: { configured: true, channels: [{ channel: 'webhook', pending: 0 }, { channel: 'command' }] },
   });
+  const link = { alerts: 'unreachable', since: '2026-06-09T10:00:00.000Z', problem: 'no response from the service' };
+  mkdirSync(join(folder, 'ops'), { recursive: true });
+  writeFileSync(
+    join(folder, 'ops/jobs.json'),
+    JSON.stringify({ scheduler: { state: 'running', started: null, beat: null }, jobs: [], notifications: link }),
+  );
+  t.match(
+    await program(settings),
+    {
+      status: 'WARNING',
+      lines: [/^OK {2}webhook/, /nothing sent/, /^OK {2}command/, /nothing sent/, /^WARNING {2}alerts have not been received since/],
+    },
+    'the channels work, but there is nothing to send',
+  );
   t.match(await program(settings, { test: true }), {
     status: 'OK',
     lines: [/^OK {2}webhook: delivered to .*: answered 204$/, /^OK {2}command: delivered to .*exit status 0$/],
