@@ -238,6 +238,7 @@ t.test('edge-health ops notify: what is configured, and tests', async (t) => {
     },
     'the channels work, but there is nothing to send',
   );
+  rmSync(join(folder, 'ops'), { recursive: true });
   t.match(await program(settings, { test: true }), {
     status: 'OK',
     lines: [/^OK {2}webhook: delivered to .*: answered 204$/, /^OK {2}command: delivered to .*exit status 0$/],
