@@ -193,6 +193,8 @@ export class RestServer {
       app.head(path, serve);
     }
     return (request, response) => {
+      // Node's own header sets a timer for the end of the second, which is a wake-up after each request.
+      response.setHeader('Date', new Date().toUTCString());
       for (const [name, value] of Object.entries(API_HEADERS)) response.setHeader(name, value);
       allowOrigin(request, response, this.#options.allowedOrigins);
       try {

@@ -115,6 +115,7 @@ t.test('HTTP/1.0 gets whole answers, without chunks', async (t) => {
     t.equal(status, 200, path);
     t.equal(headers['connection'], 'close');
     t.equal(headers['transfer-encoding'], undefined);
+    t.match(headers['date'], /^\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT$/, 'RFC 9110, 5.6.7');
     if (headers['content-type'] === 'application/json') t.ok(JSON.parse(body));
   }
 });
