@@ -56,7 +56,7 @@ function shownNode(): string | null {
   return view === 'nodes' ? item : null;
 }
 
-/** The time range of the charts is part of the address, too; a step of it is not a step of the browser's history. */
+/** The time range of the charts is part of the address, too. Changing it adds no entry to the browser's history. */
 function shownRange(): Range {
   return readRange(readRoute(location.hash).query);
 }

@@ -109,7 +109,7 @@ function explainStatus(health: HealthStatus, book: AlertBook | null, node: strin
   }
   const worst = (entry: Entry): number => SEVERITY_ORDER.indexOf(entry.alert.severity);
   const titles = nodeAlerts.sort((a, b) => worst(a) - worst(b)).map(({ alert, node: of }) => `${alertTitle(alert, of)}.`);
-  // The status changes immediately, its alert is raised a few seconds later.
+  // The status changes immediately; its alert is raised a few seconds later.
   const withoutAlert: Partial<Record<Status, string>> = { WARNING: text.warning, ERROR: text.error, CRITICAL: text.critical };
   if (!nodeAlerts.some(({ alert }) => alert.severity === health.status)) titles.unshift(withoutAlert[health.status] ?? '');
   return titles.join(' ').trim();
@@ -131,7 +131,7 @@ export function otherNodesText({ count }: OtherNodes): string {
   return messages.alerts.others(count);
 }
 
-/** A larger difference between two clocks is reported. */
+/** A difference between two clocks is reported if it is larger than this. */
 const CLOCK_DIFFERENCE_LIMIT_MS = 60_000;
 
 /** Notices about shutdown, power, storage and clocks, one line each. `clockDifferenceMs`: the machine's clock minus the browser's. */

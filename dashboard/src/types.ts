@@ -82,7 +82,7 @@ export interface StatusDocument {
     readonly peers: number | null;
     readonly subscribers: number | null;
     readonly published: { readonly health_status: number; readonly alerts: number } | null;
-    /** Whether this machine receives remote nodes. `observers`: the nodes that do; null: not known. */
+    /** Whether this machine receives data from remote nodes. `observers`: the nodes that do; null: not known. */
     readonly observing: boolean;
     readonly observers: readonly string[] | null;
   };

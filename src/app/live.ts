@@ -8,7 +8,7 @@ interface LiveNode {
   readonly periodSeconds: number;
 }
 
-/** Present state of a node. */
+/** Current state of a node. */
 export interface NodeNow {
   /** The last status, UNKNOWN once it is stale; null: none since the start. */
   readonly status: HealthStatus | null;
@@ -22,7 +22,7 @@ export interface NodeNow {
   readonly leftMs: number | null;
 }
 
-/** Present state: the last status of every node and the open alerts. Times are monotonic seconds. */
+/** Current state: the last status of every node and the open alerts. Times are monotonic seconds. */
 export class Live {
   readonly #nodes = new Map<string, LiveNode>();
   /** Remote nodes without a status since the start, and the time of their last arrival. */
@@ -127,7 +127,7 @@ export class Live {
 
 const WINDOW_SECONDS = 60;
 
-/** Events per second over the last minute, counted in buckets of a second: constant cost at any rate. */
+/** Events per second over the last minute, counted in buckets of a second, so that the cost is the same at any rate. */
 export class RateMeter {
   readonly #buckets = new Uint32Array(WINDOW_SECONDS + 1);
   #firstSeconds: number | null = null;

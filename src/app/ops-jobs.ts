@@ -7,7 +7,7 @@ import type { Log } from '../core/ports.ts';
 import type { OpsDocument } from '../http/api/ops-schema.ts';
 import { readRegularFile } from './regular-file.ts';
 
-/** Two hundred times the usual size; a larger file is not the scheduler's. */
+/** Two hundred times the usual size; a larger file was not written by the scheduler. */
 const MAX_BYTES = 256 * 1024;
 /** A running scheduler updates its state at least once a minute. */
 const BEAT_SECONDS = 180;

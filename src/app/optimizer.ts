@@ -2,9 +2,12 @@ import { setFlagsFromString } from 'node:v8';
 import type { Log } from '../core/ports.ts';
 import { RateMeter } from './live.ts';
 
-/** Statuses of remote nodes per second from which V8's optimizing compiler is worth its 7 MB. */
+/** Statuses of remote nodes per second at which V8's optimizing compiler becomes worth its 7 MB. */
 export const OPTIMIZE_FROM_HERTZ = 50;
-/** The rate is computed once per so many statuses, a minute at that rate: old statuses that many nodes send at a join are fewer. */
+/**
+ * The rate is computed once per this many statuses, which take a minute at that rate. The old statuses that many nodes send at a join are
+ * fewer.
+ */
 const CHECK_EVERY = 60 * OPTIMIZE_FROM_HERTZ;
 
 function enableOptimizer(): void {

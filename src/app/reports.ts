@@ -8,12 +8,12 @@ import type { ReportsDocument } from '../http/api/reports-schema.ts';
 import type { ReportFormat } from '../http/view.ts';
 import { readRegularFile } from './regular-file.ts';
 
-/** A report.json of a week has 50 to 300 kB; a larger one would delay samples while it is parsed. */
+/** A report.json of a week has 50 to 300 kB; parsing a larger one would delay samples. */
 const MAX_JSON_BYTES = 1024 * 1024;
 const MAX_BYTES = 4 * 1024 * 1024;
 const MAX_REQUEST_BYTES = 64 * 1024;
 const READ_TIMEOUT_SECONDS = 2;
-/** Requests that wait for the disk; further ones are answered at once. */
+/** Maximum number of requests that wait for the disk; further ones fail at once. */
 const MAX_WAITING = 16;
 const FILES: Readonly<Record<ReportFormat, string>> = {
   html: 'report.html',
@@ -26,8 +26,8 @@ type Report = ReportsDocument['data'][number];
 
 /**
  * The reports of the reliability harness and of generate_7day_report: folders in `reports/` of the data folder. Other processes write them;
- * they are read on request, one access to the disk at a time, so that one that hangs blocks a single thread of the pool. A folder without a
- * valid report.json is not listed.
+ * they are read on request, one disk access at a time, so that a hanging disk blocks a single thread of the pool. A folder without a valid
+ * report.json is not listed.
  */
 export class Reports {
   /** Data folders; the first one that has a report is used. */
@@ -51,7 +51,7 @@ export class Reports {
     return this.#inTurn(() => this.#list());
   }
 
-  /** A file of a report; `missing`: there is none; null: the disk does not respond. `name` is one folder name. */
+  /** A file of a report; `missing`: there is no such file; null: the disk does not respond. `name` is one folder name. */
   read(name: string, format: ReportFormat): Promise<Buffer | 'missing' | null> {
     return this.#inTurn(() => this.#read(name, FILES[format]));
   }
@@ -62,7 +62,7 @@ export class Reports {
     const turn = this.#last.then(work).finally(() => {
       this.#waiting -= 1;
     });
-    this.#last = turn.catch(() => undefined); // The request of that turn gets the error.
+    this.#last = turn.catch(() => undefined); // The request that made this access receives the error.
     return nullAfterTimeout(this.#timeoutSeconds, turn);
   }
 
@@ -119,7 +119,7 @@ function parsed(text: Buffer | null): unknown {
   try {
     return text && JSON.parse(text.toString('utf8'));
   } catch {
-    return null; // Not a report, or one that is being written: it is not listed.
+    return null; // Not a report, or a report that is being written; it is not listed.
   }
 }
 

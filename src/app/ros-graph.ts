@@ -49,7 +49,7 @@ export class RosGraph implements Publisher {
   #transport: RosTransport | null = null;
   #name: RosState['transport'] = 'off';
   #reason = 'not decided yet';
-  /** Why it is off although it should be on. */
+  /** Why the connection is off although the configuration enables it. */
   #offProblem: string | null = null;
   /** Messages published before the transport started; null: it has started, or none will. */
   #early: Early | null = { health: [], alerts: [], shutdown: [] };

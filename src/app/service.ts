@@ -347,7 +347,7 @@ export class Service {
     this.#options.log(level, alert.resolved ? 'alert resolved' : `alert ${severity}`, { metric, value, threshold, alert_id });
     this.#rest.events.publishAlert(alert, mark);
     this.#publishOnGraph(alert);
-    this.#supervision.beat(); // The status line has the number of open alerts.
+    this.#supervision.beat(); // The status line contains the number of open alerts.
   }
 
   /** Among the observers of a stale node only the first publishes the alert on the graph; if it becomes stale too, the next one does. */

@@ -26,7 +26,7 @@ const PINGS = 4;
  * ping could exceed the watchdog timeout.
  */
 const RETRY_MS = 250;
-/** A shorter watchdog interval is ignored: it would use too much CPU. */
+/** A shorter watchdog interval is ignored, because it would use too much CPU. */
 const LEAST_SECONDS = 0.05;
 
 /** Sends state, status and watchdog pings to the service manager. */
@@ -53,7 +53,7 @@ export class Supervision {
     }
   }
 
-  /** Reports readiness: the first sample was taken and REST answers. */
+  /** Reports readiness: the first sample was taken and REST responds. */
   ready(): void {
     const { manager, watchdogSeconds } = this.#options;
     if (!manager || this.#timer || this.#hasStopped) return;

@@ -51,7 +51,7 @@ export interface ViewOptions {
 }
 
 const CLOCK_EVENTS_SHOWN = 20;
-/** A remote time stamp further ahead than this indicates a wrong clock; delays only make time stamps late. */
+/** A remote timestamp further ahead than this indicates a wrong clock; delays only make timestamps late. */
 const CLOCK_AHEAD_SECONDS = 60;
 
 export class View implements ServiceView {
@@ -153,7 +153,7 @@ export class View implements ServiceView {
       this.#jobs.read(),
       this.#options.shutdown(),
     ]);
-    // Nothing is awaited from here on, so that the counts belong together.
+    // Nothing is awaited below, so that the counts are consistent with each other.
     const now = clocks.monotonicSeconds();
     const nowMs = clocks.wallMilliseconds();
     const { taken, missed } = sampler.counts;
@@ -229,7 +229,7 @@ export class View implements ServiceView {
   }
 }
 
-/** Whole seconds by which a time stamp is ahead of its arrival on this machine's clock; null if delays could explain it. */
+/** Whole seconds by which a timestamp is ahead of its arrival on this machine's clock; null if delays could explain it. */
 function clockAhead(timestamp: string, arrivedMs: number): number | null {
   const seconds = Math.round((Date.parse(timestamp) - arrivedMs) / 1000);
   return seconds > CLOCK_AHEAD_SECONDS ? seconds : null;

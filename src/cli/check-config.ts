@@ -40,7 +40,7 @@ Exit codes: 0 valid, 64 wrong usage, 77 permission denied, 78 invalid.`,
 
 const EVERY_ADDRESS = ['0.0.0.0', '::'];
 
-/** What a valid configuration names and this machine does not have. The machine may get it later, or the file may be for another one. */
+/** What a valid configuration refers to but this machine lacks. It may be installed later, or the file may be for another machine. */
 function notesOn({ ops, rest }: Config): string[] {
   const notes: string[] = [];
   try {

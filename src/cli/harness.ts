@@ -7,7 +7,7 @@ import { EXIT } from './exit-codes.ts';
 /** The observer runs for days and uses little CPU. Without V8's optimizing compilers and their data it takes 6 MB less memory. */
 const OBSERVER_OPTIONS = ['--lite-mode'];
 
-/** Replaces this process by the harness, under the same process id. */
+/** Replaces this process with the harness, under the same process id. */
 export function runHarness(argv: readonly string[]): never {
   if (isWorkingDirectoryDeleted()) {
     process.stderr.write(`edge-health: ${WORKING_DIRECTORY_DELETED}\n`);

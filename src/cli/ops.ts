@@ -6,7 +6,7 @@ import { PROGRAMS } from '../core/files/programs.ts';
  */
 const SCHEDULER_OPTIONS = ['--lite-mode'];
 
-/** Replaces this process by the program of the maintenance jobs, under the same process id. */
+/** Replaces this process with the program of the maintenance jobs, under the same process id. */
 export function runOps(argv: readonly string[]): never {
   if (!process.execve) throw new Error('this Node cannot replace its process; it must be the one of the package or of the checkout');
   const options = argv[0] === 'run' ? SCHEDULER_OPTIONS : [];

@@ -103,7 +103,7 @@ export class RootHelper {
   #serve(connection: Duplex): void {
     let text = '';
     connection.setEncoding('utf8');
-    connection.on('error', () => undefined); // The exit of the program decides, not the state of its connection.
+    connection.on('error', () => undefined); // The result depends on the exit of the program, not on the state of its connection.
     connection.on('data', (part: string) => {
       text += part;
       if (text.length > MAX_CHARACTERS) connection.destroy();

@@ -21,7 +21,7 @@ export interface FollowOptions {
   readonly onOpen: () => void;
   /** An error thrown here closes the connection. */
   readonly onEvent: (event: ServerEvent) => void;
-  /** The service cannot resume after the last event id, as after its data was replaced. `lastEventId` is called again at once. */
+  /** The service cannot resume after the last event id, as after a replacement of its data. `lastEventId` is called again at once. */
   readonly onCursorLost: (error: ServiceRefused) => void;
   /** A connection failed or ended; null: the server ended it. The pause before the next connection begins when this resolves. */
   readonly onClose: (error: Error | null) => void | Promise<void>;
@@ -38,7 +38,7 @@ const MAX_EVENT_CHARACTERS = 1_000_000;
 const OPEN_SECONDS = 10;
 /** Three of the service's keep-alive comments, which it sends every 15 s. */
 const DATA_TIMEOUT_SECONDS = 45;
-/** The shortest pause that a server can ask for. */
+/** The shortest pause that a server can request. */
 const MIN_RETRY_MS = 100;
 
 /** Returns a function that parses the text of an event stream in chunks of any size. It throws if an event exceeds the limit. */
@@ -85,14 +85,14 @@ export async function followEvents(options: FollowOptions): Promise<void> {
       failure = error as Error;
     }
     await onClose(failure);
-    // A connection that failed slowly has already waited.
+    // The time that the failed connection took counts towards the pause.
     const elapsedMs = performance.now() - startMs;
     if (failures > 0) pauseMs = Math.max(minPauseMs, Math.min(maxPauseMs, minPauseMs * 2 ** (failures - 1)) - elapsedMs);
     await sleep(pauseMs, undefined, { signal }).catch(() => undefined);
   }
 }
 
-/** Reads one connection to its end. Resolves with the reconnection time that the server sent. Rejects if the connection broke. */
+/** Reads one connection to its end. Resolves with the reconnection time that the server sent. Rejects if the connection is interrupted. */
 async function readConnection(
   { onEvent, path, rest, signal, dataTimeoutSeconds = DATA_TIMEOUT_SECONDS }: FollowOptions,
   cursor: string | null,
@@ -106,7 +106,7 @@ async function readConnection(
     response.destroy();
     throw new Error(`${rest.base}${path.split('?', 1)[0]} answers with ${type}: is it edge-health?`);
   }
-  response.setTimeout(0); // The request's own timeout; from here on `timer` is it.
+  response.setTimeout(0); // Disables the request's own timeout, which `timer` replaces from here on.
   let timer: NodeJS.Timeout | undefined;
   const expectData = (seconds: number): void => {
     clearTimeout(timer);

@@ -1,7 +1,7 @@
 import { isoUtc } from '../core/time/time.ts';
 import { type RestClient, ServiceUnreachable } from './rest.ts';
 
-/** The greatest page of the service: at 1 Hz an hour fits into one. */
+/** The maximum page size of the service; an hour at 1 Hz fits into one page. */
 const PAGE_ROWS = 10_000;
 const TIMEOUT_SECONDS = 30;
 
@@ -14,8 +14,9 @@ export interface StoredRange {
 }
 
 /**
- * The times of the samples of /health/history, including those that are still in memory; milliseconds since the epoch. As CSV, which
- * costs half of JSON; the time is the last cell. Throws ServiceRefused, or ServiceUnreachable also if a page is incomplete.
+ * The times of the samples of /health/history, including those that are still in memory; milliseconds since the epoch. They are requested
+ * as CSV, which costs half as much as JSON; the time is the last cell. Throws ServiceRefused, or ServiceUnreachable also if a page is
+ * incomplete.
  */
 export async function* storedTimes(rest: RestClient, { fromMs, node, signal, toMs }: StoredRange): AsyncGenerator<number> {
   if (fromMs >= toMs) return;

@@ -52,7 +52,7 @@ function nodesOf(db: DatabaseSync): NodeFacts[] {
 
 /**
  * Checks a database that no process has open and counts its contents. Nothing is written, so records in a write-ahead log beside it are
- * not seen. Throws for a database that is damaged, of another program, or of a newer schema.
+ * not counted. Throws for a database that is damaged, of another program, or of a newer schema.
  */
 export function inspectDatabase(path: string, { thorough }: InspectOptions): DatabaseFacts {
   const url = pathToFileURL(path);

@@ -86,7 +86,7 @@ export class RestClient {
     }
   }
 
-  /** The same with the body as it came. */
+  /** The same, with the unparsed body. */
   async textPage(path: string, options: RequestOptions = {}): Promise<Page<string>> {
     const response = await this.stream(path, options);
     const body = await this.#text(path, response, options);

@@ -60,7 +60,7 @@ export async function withdrawService(folder: string): Promise<void> {
   if (folder.startsWith(IN_MEMORY)) await promisify(rmdir)(folder).catch(() => undefined);
 }
 
-/** The service that runs with a configuration file, and its runtime folder; null: none found. `run`: parent of the units' runtime folders. */
+/** The service that runs with a configuration file, and its runtime folder; null: none. `run`: parent of the units' runtime folders. */
 export function findService(
   configFile: string,
   environment: NodeJS.ProcessEnv,
@@ -125,7 +125,7 @@ function isProcessOf(service: RunningService, uid: number | undefined): boolean 
   }
 }
 
-/** Reads a file of the service's folder. The reader may be root, so that a link, a pipe or a huge file in its place must be ignored. */
+/** Reads a file of the service's folder. The reader may be root, so a link, a pipe or a huge file in its place must be ignored. */
 function read<T>(file: string): { readonly value: T; readonly uid: number } | null {
   let fd: number | null = null;
   try {

@@ -13,11 +13,11 @@ import { probe } from '../ros/rclnodejs/probe.ts';
 import type { Arrived, GraphSubscription, SubscribedTopics, SubscriptionOptions } from '../ros/subscription.ts';
 import { rarely } from '../rtps/log.ts';
 
-/** Receives what the topics deliver of the observed node. */
+/** Receives the messages from the topics that concern the observed node. */
 export interface TopicListener {
   onStatus(channel: 'topic', status: HealthStatus): void;
   onAlert(channel: 'topic', alert: Alert): void;
-  /** Information for readers, such as lost messages; the same text at most once a minute. */
+  /** Receives a note for the user, such as lost messages; the same text at most once a minute. */
   onNote(text: string): void;
 }
 
@@ -48,7 +48,7 @@ const RETRY_MS = 10_000;
 
 const monotonicSeconds = (): number => performance.now() / 1000;
 
-/** The observer's subscription on the ROS 2 graph. Rejects with what to do if it can never work. */
+/** The observer's subscription on the ROS 2 graph. Rejects with a remedy if it can never work. */
 export async function topicSubscription(options: TopicSubscriptionOptions): Promise<TopicSubscription> {
   const { environment, listener, ros } = options;
   const found = graphPlace(ros, environment);
@@ -58,7 +58,7 @@ export async function topicSubscription(options: TopicSubscriptionOptions): Prom
     throw new Error('the discovery range is OFF: no data can be received; use --transport off to use /events alone');
   const choice = await chooseTransport(options, place);
   for (const note of notes) listener.onNote(note);
-  // Only the chosen one is loaded.
+  // Only the chosen transport is loaded.
   if (choice.transport === 'rclnodejs') {
     const { RclnodejsSubscription } = await import('../ros/rclnodejs/subscription.ts');
     const { prepared } = choice;
@@ -70,7 +70,7 @@ export async function topicSubscription(options: TopicSubscriptionOptions): Prom
 
 export class TopicSubscription {
   readonly transport: TransportChoice['transport'];
-  /** Why this transport. */
+  /** Why this transport was chosen. */
   readonly reason: string;
   readonly #options: TopicSubscriptionOptions;
   readonly #log: Log;
@@ -187,7 +187,7 @@ export class TopicSubscription {
   }
 }
 
-/** Where a service of this `node_name` publishes unless its topics are remapped: `robot1/health_monitor` in the namespace /robot1. */
+/** The topics of a service with this `node_name`, unless they are remapped: `robot1/health_monitor` publishes in the namespace /robot1. */
 export function expectedTopics(node: string): { readonly healthStatus: string; readonly alerts: string } {
   const namespace = node.split('/').slice(0, -1).join('/');
   const under = namespace === '' ? '' : `/${namespace}`;
@@ -199,8 +199,9 @@ const EVERYWHERE: SubscribedTopics = { healthStatus: null, alerts: null };
 const SEARCH_SECONDS = 15;
 
 /**
- * Chooses the topics to subscribe to: alternately those that the observed node should publish on and all with such messages, until a
- * status of it is received. In a fleet the latter are the statuses of every robot, so that subscription is kept no longer than needed.
+ * Chooses the topics to subscribe to: alternately those on which the observed node should publish and all topics with such messages, until
+ * a status of the node is received. In a fleet, all topics carry the statuses of every robot, so that subscription is kept no longer than
+ * needed.
  */
 export class TopicSearch {
   readonly #expected: SubscribedTopics;
@@ -221,7 +222,7 @@ export class TopicSearch {
     if (this.#isSettled) return false;
     this.#isSettled = true;
     const before = this.#topics;
-    // The topic of its alerts is not known before there is one; alerts are few, so all of them are received.
+    // The topic of the node's alerts is unknown until it publishes one; alerts are few, so all topics with alerts stay subscribed.
     if (before.healthStatus === null)
       this.#topics = topic === this.#expected.healthStatus ? this.#expected : { ...EVERYWHERE, healthStatus: topic };
     return this.#topics !== before;
@@ -270,7 +271,7 @@ const ENFORCED = 'ROS_SECURITY_STRATEGY is Enforce, and the embedded participant
 
 /**
  * Chooses how to subscribe: `auto` is the embedded participant, which is light and independent of the installation that the service may
- * use, except where SROS2 is enforced. Rejects with what to do when the requested transport cannot be used.
+ * use, except where SROS2 is enforced. Rejects with a remedy if the requested transport cannot be used.
  */
 async function chooseTransport(options: TransportOptions, place: GraphPlace): Promise<TransportChoice> {
   const { environment, transport } = options;
@@ -295,7 +296,7 @@ async function chooseTransport(options: TransportOptions, place: GraphPlace): Pr
 
 /**
  * The environment with which this process must be replaced (process.execve) before it can use rclnodejs, since the dynamic linker reads
- * the library path only at the start; null: the present one suffices.
+ * the library path only at the start; null: the current one suffices.
  */
 export function transportEnvironment({ dataFolder, environment, transport }: TransportOptions): NodeJS.ProcessEnv | null {
   if (transport === 'embedded' || (transport === 'auto' && !isSecurityEnforced(environment))) return null;

@@ -14,8 +14,8 @@ export interface Blocks {
 }
 
 /**
- * What `df` shows: 100 × used / (used + available to users), where the reserve for root counts as neither. `df` rounds up
- * to a whole percent, this does not. Throws when the numbers cannot be true.
+ * What `df` shows: 100 × used / (used + available to users), where the reserve for root counts as neither. `df` rounds up to a whole
+ * percent; this function does not. Throws when the numbers are impossible.
  */
 export function diskPercent({ blocks, bfree, bavail }: Blocks): number {
   const used = blocks - bfree;
@@ -36,8 +36,8 @@ const isHidden: IsHidden = (path, callback) => {
 export type Statfs = (path: string, callback: (error: NodeJS.ErrnoException | null, blocks: Blocks) => void) => void;
 
 /**
- * For / on ext2, ext3 or ext4 the kernel answers from memory, without looking up a path or waiting for a disk. A thread would cost more than the
- * read. Other file systems may ask a server, and other paths the disk.
+ * For / on ext2, ext3 or ext4 the kernel returns the numbers from memory, without looking up a path or waiting for a disk. A thread would
+ * cost more than the read. Other file systems may query a server, and other paths may need the disk.
  */
 function isInMemory(path: string, type: number | undefined): boolean {
   return path === '/' && type === 0xef53;

@@ -9,7 +9,7 @@ function kibibytes(text: string, key: string): number {
   return Number(match[1]);
 }
 
-/** 100 × (1 − MemAvailable / MemTotal) of /proc/meminfo's text. Throws when either is missing or cannot be true. */
+/** 100 × (1 − MemAvailable / MemTotal) of /proc/meminfo's text. Throws when either is missing or impossible. */
 export function parseMemoryPercent(text: string): number {
   const total = kibibytes(text, 'MemTotal');
   const available = kibibytes(text, 'MemAvailable');

@@ -127,8 +127,8 @@ export class Sampler {
   }
 
   /**
-   * Bounds the wait for readings that have not ended within the turn of the event loop in which they were started. Most have, and even a timer
-   * that is cleared would wake the process up.
+   * Bounds the wait for readings that have not ended within the turn of the event loop in which they were started. Most have ended by then,
+   * and even a timer that is cleared would wake the process up.
    */
   #boundWait(): void {
     if (!this.#open || this.#graceTimer || this.#periodSeconds < PRECISE_BELOW_SECONDS) return;

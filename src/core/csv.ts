@@ -21,7 +21,7 @@ function cellText(cell: Cell): string {
   return csvText(cell);
 }
 
-/** A cell with text from outside. */
+/** A cell with text from an untrusted source. */
 export function csvText(cell: string): string {
   const text = `${FORMULA.test(cell) ? "'" : ''}${printable(cell)}`;
   return /[",]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;

@@ -35,7 +35,7 @@ export interface HistoryQuery extends TimeRange {
   readonly node: string;
   /** Null: raw samples; else steps of this many milliseconds, aligned to the epoch. */
   readonly stepMs: number | null;
-  /** What stands for a step; the mean by default. */
+  /** The value that represents a step; the mean by default. */
   readonly value?: StepValue;
   readonly order: Order;
   readonly limit: number;
@@ -118,7 +118,7 @@ export interface StorageState {
   readonly samples_pending: number;
   readonly samples_lost: number;
   readonly last_write: string | null;
-  /** Damaged or foreign databases that were quarantined at or since the start. */
+  /** Damaged databases, and those of other programs, that were quarantined at or since the start. */
   readonly quarantined: readonly string[];
 }
 
@@ -173,7 +173,7 @@ export interface RecordedPage {
   readonly more: boolean;
 }
 
-/** Queries of the store. Every answer includes the samples and changes recorded up to the call. */
+/** Queries of the store. Every result includes the samples and changes recorded up to the call. */
 export interface HistoryReader {
   history(query: HistoryQuery): Promise<HistoryPage>;
   aggregate(query: AggregateQuery): Promise<Aggregate[]>;

@@ -16,8 +16,8 @@ function escaped(character: string): string {
 const UNITS_PER_CHARACTER = 2;
 
 /**
- * Text from outside as one line of visible characters; the others are escaped (`\n`, `\x1b`, `\u{202e}`). With `max` it has at most that
- * many characters, ending in an ellipsis if truncated, and the work does not grow with the text.
+ * Text from an untrusted source as one line of visible characters; all others are escaped (`\n`, `\x1b`, `\u{202e}`). With `max` it has at
+ * most that many characters, ending in an ellipsis if truncated, and the work does not grow with the text.
  */
 export function printable(text: string, max = Number.POSITIVE_INFINITY): string {
   if (max === Number.POSITIVE_INFINITY) return text.replaceAll(HIDDEN, escaped);

@@ -191,7 +191,7 @@ export class Connections {
     answerBare(socket, new Problem('too_many_connections', detail), 'Retry-After: 1\r\n');
   }
 
-  /** Checks the connections, unless the last check was a moment ago: a check per connection would be too slow in a flood of them. */
+  /** Checks the connections, unless the last check was a moment ago: a check for each new connection would be too slow in a flood. */
   #checkThrottled(): void {
     if (performance.now() - this.#checkedMs > this.#writeMs * MIN_CHECK_INTERVAL) this.#check();
   }

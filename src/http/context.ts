@@ -106,7 +106,7 @@ export async function acquireStore({ request, response, store }: StoreAccess): P
   throw new Error('the client has disconnected');
 }
 
-/** Waits for the store's answer. A failure becomes a 503, because the request and the server are in order. */
+/** Waits for the store's result. A failure becomes a 503, because neither the request nor the HTTP server is at fault. */
 export async function awaitAnswer<T>(answer: Promise<T>): Promise<T> {
   try {
     return await answer;

@@ -10,14 +10,14 @@ function labelText(labels: Labels): string {
 }
 
 /**
- * Renders the Prometheus text format, version 0.0.4. prom-client is not used because it takes 6 MB of resident memory from the first scrape
- * on. promtool checks the output in the tests.
+ * Renders the Prometheus text format, version 0.0.4. prom-client is not used because it takes 6 MB of resident memory after the first
+ * scrape. promtool checks the output in the tests.
  */
 export class Exposition {
   static readonly contentType = 'text/plain; version=0.0.4; charset=utf-8';
   #text = '';
 
-  /** Adds a metric family with its series. Null values and families without any series are left out. */
+  /** Adds a metric family with its series. Null values and families without any series are omitted. */
   family(name: string, type: 'gauge' | 'counter', help: string, series: readonly (readonly [Labels, number | null])[]): void {
     const known = series.filter(([, value]) => value !== null);
     if (known.length === 0) return;

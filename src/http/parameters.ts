@@ -18,7 +18,7 @@ function decode(text: string): string {
   }
 }
 
-/** Converts a parameter's text according to its kind; text that cannot be converted is returned as it is and then refused by the schema. */
+/** Converts a parameter's text according to its kind; text that cannot be converted is returned unchanged, and the schema refuses it. */
 function convert(kind: Parameter['kind'], text: string): unknown {
   if (kind === 'number') return /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : text;
   if (kind === 'boolean') return text === 'true' ? true : text === 'false' ? false : text;

@@ -48,7 +48,7 @@ export class Problem extends Error {
     return CODES[this.code].status;
   }
 
-  /** The document; members without a value are left out. */
+  /** The document; members without a value are omitted. */
   toJSON(): Record<string, unknown> {
     const { status, title } = CODES[this.code];
     return { type: 'about:blank', title, status, code: this.code, detail: this.message, parameter: this.parameter, allowed: this.allowed };

@@ -69,8 +69,8 @@ export const PAGE_HEADERS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Headers of a report: its page has its own script and style in it. In a sandbox its origin is not that of the API, so that even a page that
- * was changed can read nothing.
+ * Headers of a report, whose page contains its own script and style. In a sandbox its origin is not that of the API, so even a manipulated
+ * page can read no data of the API.
  */
 export const REPORT_HEADERS: Readonly<Record<string, string>> = {
   'Content-Security-Policy':

@@ -306,7 +306,7 @@ export function dashboardFiles(folder: string): Files {
   });
   return (request, response, missing) => {
     guard(request, response);
-    // sirv's own setHeaders option leaves out 304 responses. A browser would then apply the API's policy to the cached page and block it.
+    // sirv's own setHeaders option skips 304 responses. A browser would then apply the API's policy to the cached page and block it.
     for (const [name, value] of Object.entries(PAGE_HEADERS)) response.setHeader(name, value);
     files(request, response, () => {
       response.removeHeader('Cache-Control');

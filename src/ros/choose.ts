@@ -6,7 +6,7 @@ export interface TransportChoice {
   readonly transport: 'rclnodejs' | 'embedded' | 'off';
   /** The reason, for the log and /status. */
   readonly reason: string;
-  /** The choice differs from the configuration or from the sourced ROS 2, which deserves a warning. */
+  /** Whether the choice differs from the configuration or from the sourced ROS 2, which requires a warning. */
   readonly fallback: boolean;
   /** The prepared copy of rclnodejs to load; null with the other transports. */
   readonly prepared: Prepared | null;

@@ -62,13 +62,13 @@ export interface GraphOptions {
   readonly localNode: string;
   /** Whether to receive what other nodes publish on any topic .../health_status and .../alerts. */
   readonly observe: ObserveMode;
-  /** Present content of /diagnostics in addition to the status. */
+  /** Current content of /diagnostics in addition to the status. */
   readonly diagnostics: () => DiagnosticContext;
   readonly log: Log;
   readonly monotonicSeconds: () => number;
 }
 
-/** Serves the safe shutdown beside a transport that cannot identify callers. */
+/** Serves the safe shutdown alongside a transport that cannot identify callers. */
 export interface ShutdownServer {
   /** Never rejects; an error is in `problem`. */
   start(): Promise<void>;
@@ -86,7 +86,7 @@ export function sharedShutdownProblem({ services }: GraphNames, others: number):
 
 /** KEEP_LAST of /health_status, /alerts and /diagnostics (contract). */
 export const DEPTH = 10;
-/** Of /shutdown_status: more than the steps of a procedure with 64 units and 64 hooks, so that a late joiner gets all of them. */
+/** KEEP_LAST of /shutdown_status: more than the steps of a procedure with 64 units and 64 hooks, so that a late joiner gets all of them. */
 export const SHUTDOWN_DEPTH = 200;
 
 /** A transport to the ROS 2 graph. Messages published before `start` or after `stop` are dropped. */
@@ -112,6 +112,6 @@ export interface RosDetails {
   readonly subscribers: number | null;
   /** Datagrams or messages refused since the start. */
   readonly refused: number;
-  /** A present problem, such as another monitor with the same name; null: none. */
+  /** A current problem, such as another monitor with the same name; null: none. */
   readonly problem: string | null;
 }

@@ -8,7 +8,7 @@ export interface MessageType extends Layout {
   readonly rosName: string;
   /** `edge_health_interfaces::msg::dds_::HealthStatus_`: the type's name in DDS discovery. */
   readonly ddsName: string;
-  /** `RIHS01_…`, announced by ROS 2 from Iron on. */
+  /** `RIHS01_…`, announced by ROS 2 since Iron. */
   readonly typeHash: string;
 }
 

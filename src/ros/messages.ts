@@ -153,7 +153,7 @@ const OWN_INSTANT = /^20\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2
 
 /** In the format of isoUtc: milliseconds, UTC. */
 function instant(name: string, value: unknown): string {
-  // The common case, of which nothing needs to be converted.
+  // The common case, in which no conversion is needed.
   if (typeof value === 'string' && OWN_INSTANT.test(value)) return value;
   const parts = typeof value === 'string' && value.length <= 40 ? INSTANT.exec(value) : null;
   const ms = parts ? Date.parse(parts[0]) : Number.NaN;

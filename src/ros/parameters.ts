@@ -16,7 +16,7 @@ export interface ParameterService {
   readonly answer: (request: Message) => Message;
 }
 
-/** The parameter services of a node without parameters, by name: they answer as rclcpp does for parameters that were not declared. */
+/** The parameter services of a node without parameters, by name: they respond as rclcpp does for parameters that were not declared. */
 export const PARAMETER_SERVICES: Readonly<Record<string, ParameterService>> = {
   list_parameters: { type: LIST_PARAMETERS, answer: () => ({ result: { names: [], prefixes: [] } }) },
   get_parameters: { type: GET_PARAMETERS, answer: () => ({ values: [] }) },

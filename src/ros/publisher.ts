@@ -9,7 +9,7 @@ import { alertMessage, healthStatusMessage, shutdownStatusMessage } from './mess
 
 export type PublishedTopic = keyof GraphNames['topics'];
 
-/** Shortest time between two messages on /diagnostics, whatever the publish frequency: its readers are people and aggregators. */
+/** Minimum time between two messages on /diagnostics at any publish frequency: its readers are people and aggregators. */
 const DIAGNOSTICS_SECONDS = 1;
 
 /** Base of both transports: the messages of the published topics as CDR, which a transport sends. */

@@ -9,7 +9,7 @@ export interface Arrived {
   readonly topic: string;
   /** Identifies the publisher; null: not available from the transport. */
   readonly publisher: string | null;
-  /** The publisher's sequence number, from 1 on; a missing number is a lost message. Null: not available from the transport. */
+  /** The publisher's sequence number, from 1; a missing number is a lost message. Null: not available from the transport. */
   readonly sequenceNumber: number | null;
 }
 

@@ -11,7 +11,7 @@ export const LIMITS = {
   matchedPerParticipant: 256,
   /** Matches in total. */
   matched: 4096,
-  /** Longest lease; longer ones are cut to it. */
+  /** Longest lease; longer ones are shortened to it. */
   leaseSeconds: 300,
   /** Longest lease of an unproven participant. */
   unansweredLeaseSeconds: 15,

@@ -71,7 +71,7 @@ export interface ParticipantOptions {
 export const LEASE_SECONDS = 20;
 /** Remote participants can cause log lines at will; each message is logged at most once in this period. */
 const LOG_PERIOD_SECONDS = 60;
-/** A timer later than this means that the process was stopped or the machine suspended. */
+/** A timer delayed by more than this means that the process was stopped or the machine suspended. */
 const STOOD_STILL_SECONDS = 1;
 
 export interface WriteOptions {
@@ -82,7 +82,7 @@ export interface WriteOptions {
 }
 
 /**
- * A participant of a DDS domain (8.2). Endpoints are created first; `start` opens the network; from then on only datagrams and
+ * A participant of a DDS domain (8.2). Endpoints are created first; `start` opens the network; afterwards only datagrams and
  * deadlines cause activity. No received datagram makes a method throw.
  */
 export class Participant implements MessageHandler {
@@ -170,7 +170,7 @@ export class Participant implements MessageHandler {
     return this.#peers.get(prefix)?.isProven ?? false;
   }
 
-  /** Challenges a proven participant again; resolves within half a second with whether it has answered correctly. */
+  /** Challenges a proven participant again; resolves within half a second to whether it has responded correctly. */
   prove(prefix: GuidPrefix): Promise<boolean> {
     const peer = this.#peers.get(prefix);
     if (!peer?.isProven) return Promise.resolve(false);
@@ -354,11 +354,11 @@ export class Participant implements MessageHandler {
     }
     this.#isBusy = false;
     this.#challenge();
-    // Answers to all submessages are combined, so that one datagram cannot trigger many.
+    // Responses to all submessages are combined, so that one datagram cannot trigger many.
     this.#flush();
   }
 
-  /** A datagram of an unproven participant shows that it is running and able to answer a challenge. */
+  /** A datagram of an unproven participant shows that it is running and able to respond to a challenge. */
   #challenge(): void {
     const peer = this.#senderPeer;
     if (peer && !peer.isProven && !this.#isAddressMismatch) this.#announcer.challenge(peer, this.#options.monotonicSeconds());

@@ -43,7 +43,7 @@ export class Callers {
     const { refusal, user } = local ? await this.#authorizeUser(dds) : { refusal: this.#allowed.refusal(address), user: null };
     const source = { address, port, user };
     if (refusal !== null) return { source, refusal };
-    // Owners before and after the participant's answer are also its owners in between.
+    // The users who own the sockets before and after the participant's response also owned them in between.
     if (await dds.prove()) return { source, refusal: local ? (await this.#authorizeUser(dds)).refusal : null };
     return { source, refusal: `requests from ${address} are not accepted: its DDS participant did not respond` };
   }

@@ -24,15 +24,15 @@ const MANAGER = ['org.freedesktop.login1', '/org/freedesktop/login1', 'org.freed
 const SKIP_INHIBITORS = '16';
 
 export interface LogindTimeouts {
-  /** For the queries before a safe shutdown begins, while its caller waits. */
+  /** Timeout of the queries before a safe shutdown begins, while its caller waits. */
   readonly querySeconds: number;
-  /** For a response of logind. polkit may have to be started first. */
+  /** Timeout of a response from logind, which may have to wait for polkit to start. */
   readonly answerSeconds: number;
   readonly wallSeconds: number;
 }
 
 const TIMEOUTS: LogindTimeouts = { querySeconds: 0.4, answerSeconds: 3, wallSeconds: 1 };
-/** Validity of a positive answer. A query takes 20 ms of CPU. */
+/** Validity of a positive response. A query takes 20 ms of CPU. */
 const GOOD_FOR_SECONDS = 60;
 const BAD_FOR_SECONDS = 5;
 

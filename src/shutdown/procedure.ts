@@ -37,11 +37,11 @@ interface StepResult {
   readonly problem: string | null;
 }
 
-/** Grace of a running hook when the service is stopped. */
+/** Grace period of a running hook when the service is stopped. */
 const STOP_GRACE_SECONDS = 1;
 /** Time limit of the last step, even near the deadline. */
 const LEAST_POWER_SECONDS = 20;
-/** Delay before the machine shuts down, so that the answer to the call is sent first. */
+/** Delay before the machine shuts down, so that the response to the call is sent first. */
 const ANSWERED_SECONDS = 0.5;
 /** A machine that shuts down stops this service; until then the state of the shutdown is polled at this interval. */
 const WATCH_SECONDS = 5;

@@ -24,8 +24,8 @@ const POLL_MS = 10;
 const KILLED_SECONDS = 0.25;
 
 /**
- * Starts a program in its own process group, without input. It has ended when its first process has; `end` also ends the processes that it
- * leaves in its group.
+ * Starts a program in its own process group, without input. The program has ended when its first process has; `end` also ends the
+ * processes that it leaves in its group.
  */
 export function startProgram({ file, parameters, environment, onLine }: ProgramOptions): RunningItem {
   let child: ChildProcess;
@@ -122,7 +122,7 @@ class Output {
       setTimeout(() => stream.resume(), PAUSE_MS);
     });
     stream.on('error', () => {
-      // The exit of the program decides, not a read error of its output.
+      // The result depends on the exit of the program, not on a read error of its output.
     });
   }
 

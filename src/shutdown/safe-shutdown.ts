@@ -81,7 +81,7 @@ export class SafeShutdown {
     this.#register = new RefusalRegister(book, log);
   }
 
-  /** Answers a call at once; an accepted procedure runs in the background. */
+  /** Responds to a call at once; an accepted procedure runs in the background. */
   readonly handler: ShutdownHandler = async (call, caller) => {
     const settings = this.#settings;
     try {
@@ -139,7 +139,7 @@ export class SafeShutdown {
 
   async status(): Promise<StatusDocument['shutdown']> {
     const { bootId, book } = this.#options;
-    // A hanging disk does not respond; the state in memory is returned all the same.
+    // A hanging disk does not respond; the state in memory is returned nevertheless.
     const reading = book.shutdowns({ accepted: null, limit: REQUESTS_SHOWN }).catch(() => []);
     const records = (await nullAfterTimeout(READING_SECONDS, reading)) ?? [];
     const current = this.#running;
@@ -154,7 +154,7 @@ export class SafeShutdown {
     });
   }
 
-  /** Replaces a stored record by the newer one in memory. */
+  /** Returns the newer version in memory of a stored record; null: none. */
   #known({ request_id }: ShutdownRecord): ShutdownRecord | null {
     return [this.#running?.record, this.#last].find((record) => record?.request_id === request_id) ?? null;
   }
@@ -179,7 +179,7 @@ export class SafeShutdown {
     return (await this.#actionProblem(settings)) ?? forbidden;
   }
 
-  /** Obstacles to any request at present. */
+  /** Current obstacles to any request. */
   #obstacle(): string | null {
     if (this.#isStopping) return 'the service is being stopped';
     if (!this.#running) return null;

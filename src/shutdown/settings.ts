@@ -51,7 +51,7 @@ export class AllowList {
     for (const entry of entries) {
       const [address = '', prefix] = entry.split('/');
       const family = familyOf(address);
-      if (family === null) continue; // The configuration check has rejected it.
+      if (family === null) continue; // Configuration validation rejects such an entry.
       if (prefix === undefined) this.#list.addAddress(address, family);
       else this.#list.addSubnet(address, Number(prefix), family);
     }

@@ -15,7 +15,7 @@ export interface StopHelperOptions {
   readonly log: Log;
   /** Owner of the configuration that is trusted besides root. */
   readonly uid: number;
-  /** Time limit for an answer of systemd-logind. */
+  /** Time limit for a response from systemd-logind. */
   readonly answerSeconds?: number;
 }
 
@@ -88,7 +88,7 @@ function mayNotStop(unit: string, { configFile, uid }: StopHelperOptions): strin
   return `${printable(unit, SHOWN_CHARACTERS)} is not in safe_shutdown.stop_units of ${configFile}`;
 }
 
-/** Write access to a file or its folders allows to change its contents, so it must be root's alone. */
+/** Write access to a file or its folders allows changing its contents, so only root may have it. */
 export function whyUntrusted(
   file: string,
   uid: number,

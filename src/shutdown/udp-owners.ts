@@ -3,8 +3,8 @@ import { connect } from 'node:net';
 import { readText, shared } from './shared-read.ts';
 
 /**
- * Socket that returns the UDP sockets of this machine with their users, for a service in a user namespace, which sees most users as nobody.
- * systemd starts `cat` for each connection (edge-health-udp.socket); only the service's user may connect.
+ * Socket that returns the UDP sockets of this machine with their users, for a service in a user namespace, in which most users appear as
+ * nobody. systemd starts `cat` for each connection (edge-health-udp.socket); only the service's user may connect.
  */
 export const UDP_TABLE_SOCKET = '/run/edge-health-udp.sock';
 
@@ -36,7 +36,7 @@ const PAUSE_MS = { own: 20, users: 250 } as const;
 /** The kernel reuses inode numbers of sockets after four billion others. */
 const KNOWN_FOR_MS = 60_000;
 
-/** sl, local_address, rem_address, st, tx_queue:rx_queue, tr:tm->when, retrnsmt, uid, timeout, inode (proc(5)); udp6 has the same columns. */
+/** sl, local_address, rem_address, st, tx_queue:rx_queue, tr:tm->when, retrnsmt, uid, timeout, inode (proc(5)); same columns in udp6. */
 const LINE = /^ *\d+: [0-9A-F]+:([0-9A-F]{4}) [0-9A-F]+:([0-9A-F]{4}) \S+ \S+ \S+ \S+ +(\d+) +\d+ (\d+) /gm;
 
 /**
@@ -55,7 +55,7 @@ export function parseUdpTables(tables: string): UdpSocket[] {
 /** Determines the users of the UDP sockets of this machine. */
 export class UdpOwners {
   readonly #seesEveryUser: boolean;
-  /** The sockets with the user ids that this process sees, by port. */
+  /** The sockets with the user ids of this user namespace, by port. */
   readonly #own: () => Promise<ReadonlyMap<number, readonly UdpSocket[]>>;
   /** Reads the table with all users again. */
   readonly #readUsers: () => Promise<void>;

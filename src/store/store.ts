@@ -114,8 +114,8 @@ export class Store implements HistoryReader, ShutdownBook {
 
   /**
    * Records a change of an episode before it is published. Resolves once the change is durable, or after DURABLE_DEADLINE_MS if the disk
-   * does not keep up. Calls resolve in call order. Changes of remote nodes survive a
-   * SIGKILL at once and a power cut after the next commit, as samples do; beyond their daily write budget they are kept in memory only.
+   * does not keep up. Calls resolve in call order. Changes of remote nodes survive a SIGKILL at once and a power cut after the next commit,
+   * as samples do; beyond their daily write budget they are kept in memory only.
    */
   async recordAlert(alert: Alert): Promise<RecordedAlert> {
     if (!this.#recorder.isOpen) {

@@ -37,7 +37,7 @@ function ownInodes(folder: string): Set<string> {
       const inode = /^socket:\[(\d+)\]$/.exec(readlinkSync(`${folder}/fd/${name}`))?.[1];
       if (inode !== undefined) inodes.add(inode);
     } catch {
-      // Closed meanwhile.
+      // The descriptor was closed meanwhile.
     }
   }
   return inodes;

@@ -1,6 +1,6 @@
 /**
- * All texts of the page in English. Another language is another file of this form. Sentences are complete, since the order of words
- * differs between languages; functions receive the values to insert.
+ * All texts of the page in English. Each further language is a file of the same form. Sentences are complete, since word order differs
+ * between languages; functions receive the values to insert.
  */
 const plural = (count: number, one: string, many: string): string => `${count} ${count === 1 ? one : many}`;
 const list = (names: readonly string[]): string =>

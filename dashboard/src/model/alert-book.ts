@@ -12,7 +12,7 @@ export interface Entry {
 export interface AlertBook {
   /** Newest first. */
   readonly open: readonly Entry[];
-  /** The last few that were resolved, newest first. */
+  /** The most recently resolved ones, newest first. */
   readonly resolved: readonly Entry[];
 }
 

@@ -13,7 +13,7 @@ export class ApiError extends Error {
   }
 }
 
-/** Whether an error ends the attempt. Other API errors cost only the list that was requested. */
+/** Whether an error ends the attempt. Other API errors affect only the list that was requested. */
 export function isFatal(error: unknown): boolean {
   return !(error instanceof ApiError) || error.status === 401;
 }

@@ -17,11 +17,11 @@ export interface Connection {
   readonly receivedMs: number;
   /** When the last measurement was taken or received; null: none so far. */
   readonly measuredMs: number | null;
-  /** Whether a request has been answered since the connection became stale. */
+  /** Whether a request has received a response since the connection became stale. */
   readonly isResponding: boolean;
   /** When the next attempt starts. */
   readonly retryMs: number;
-  /** The error that the service returned; null: the service could not be reached, or the stream broke off. */
+  /** The error that the service returned; null: the service could not be reached, or the stream was interrupted. */
   readonly reason: string | null;
 }
 
@@ -31,7 +31,7 @@ export type ConnectionEvent =
   | { readonly kind: 'loaded'; readonly ageMs: number | null }
   | { readonly kind: 'received' }
   | { readonly kind: 'measured' }
-  /** A REST request was answered. */
+  /** A REST request received a response. */
   | { readonly kind: 'answered' }
   | { readonly kind: 'failed'; readonly reason: string | null }
   /** A token is missing or wrong. */
@@ -103,7 +103,7 @@ const isStale = ({ measuredMs }: Connection, nowMs: number, staleMs: number): bo
   measuredMs === null || nowMs - measuredMs > staleMs;
 const isStreamTimedOut = ({ receivedMs }: Connection, nowMs: number): boolean => nowMs - receivedMs > STREAM_TIMEOUT_MS;
 
-/** All transitions; an event that a phase does not list changes nothing. */
+/** All transitions; an event that is not listed for a phase is ignored. */
 const TABLE: Readonly<Record<Phase, Row>> = {
   connecting: {
     opened: (connection, _event, nowMs) => ({ ...to(connection, 'loading', nowMs), receivedMs: nowMs }),

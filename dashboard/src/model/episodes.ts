@@ -21,7 +21,7 @@ export interface Episode {
   readonly changes: readonly Alert[];
 }
 
-/** The episodes of some changes, the latest first. Changes that are given twice count once. */
+/** Groups changes into episodes, the latest first. Duplicate changes count once. */
 export function episodesOf(changes: readonly Alert[]): Episode[] {
   const byId = new Map<string, Alert[]>();
   for (const change of changes) {
@@ -35,7 +35,7 @@ export function episodesOf(changes: readonly Alert[]): Episode[] {
 }
 
 function episodeOf(unordered: readonly Alert[]): Episode {
-  // A resolved alert is never raised again under its id, so that its resolution is the last change whatever its time stamp.
+  // A resolved alert is never raised again under its id, so its resolution is the last change, regardless of its timestamp.
   const changes = unordered.toSorted(
     (a, b) => Number(a.resolved) - Number(b.resolved) || Date.parse(a.timestamp) - Date.parse(b.timestamp),
   );
@@ -75,7 +75,7 @@ export function matches({ metric, node, severity, state }: EpisodeFilter, episod
   );
 }
 
-/** Open ones first and the worst of them first; then the past ones, the latest first. */
+/** Sorts the episodes: open ones first, the worst of them at the top, then past ones, the latest first. */
 export function inOrder(episodes: readonly Episode[]): Episode[] {
   const rank = ({ current, toMs }: Episode): number => (toMs === null ? SEVERITIES.indexOf(current) : -1);
   return episodes.toSorted((a, b) => rank(b) - rank(a) || (b.toMs ?? b.fromMs) - (a.toMs ?? a.fromMs));

@@ -272,7 +272,7 @@ export class Monitor {
     }
   }
 
-  /** Loads what the charts show beside the curves: the range of values in each step, and alerts. The curves stay if that fails. */
+  /** Loads what the charts show besides the curves: the range of values in each step, and alerts. If that fails, the curves remain. */
   async #loadAround(request: HistoryRequest, node: string | null, signal: AbortSignal): Promise<void> {
     const { plan, range } = request;
     const { series } = this.#state;

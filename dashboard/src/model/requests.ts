@@ -22,16 +22,16 @@ export async function fetchAlerts(api: Api, signal: AbortSignal): Promise<AlertB
   return buildBook(...lists);
 }
 
-/** Fetches the changes of a node's alerts in a time range, and those of the day before, which may still be open in it, oldest first. */
+/** Fetches the changes of a node's alerts in a time range and on the day before, whose alerts may still be open in it, oldest first. */
 export async function fetchChanges(api: Api, node: string, fromMs: number, toMs: number, signal: AbortSignal): Promise<readonly Alert[]> {
   const range = `from=${isoOf(fromMs - DAY_MS)}&to=${isoOf(toMs + 1000)}`;
   return (await api.getJson<List<Alert>>(`alerts?changes=true&${nodeQuery(node)}&${range}&limit=1000`, signal)).data.toReversed();
 }
 
-/** Pages of past alerts that the page loads at most, of 1,000 changes each. */
+/** Maximum number of API pages of past alerts that are loaded, with 1,000 changes each. */
 const MAX_PAGES = 5;
 
-/** Fetches the changes of all alerts, or of one node's, of the last hours, the latest first; `isMore`: there are older ones. */
+/** Fetches the changes of all alerts, or of one node's, of the last hours, the latest first; `isMore`: older ones exist. */
 export async function fetchPastChanges(
   api: Api,
   hours: number,
@@ -48,13 +48,13 @@ export async function fetchPastChanges(
   return { changes, isMore: path !== null };
 }
 
-/** Fetches the changes of one alert. The API has no search for ids. */
+/** Fetches the changes of one alert. The API cannot look up an alert by its id. */
 export async function fetchEpisode(api: Api, id: string, signal: AbortSignal): Promise<readonly Alert[]> {
   const { changes } = await fetchPastChanges(api, EPISODE_HOURS, signal, nodeOfAlert(id));
   return changes.filter(({ alert_id }) => alert_id === id);
 }
 
-/** A link to an alert works for this long. */
+/** A link to an alert works for this long, since older changes are not searched. */
 const EPISODE_HOURS = 720;
 const DAY_MS = 86_400_000;
 const isoOf = (ms: number): string => new Date(ms).toISOString();
@@ -92,7 +92,7 @@ export async function fetchBand(api: Api, request: HistoryRequest, step: string,
   });
 }
 
-/** All rows of the range: a week of minutes takes two pages of the API. */
+/** Fetches all rows of the range; a week in steps of a minute takes two pages of the API. */
 async function fetchRows(api: Api, request: HistoryRequest, query: string, signal: AbortSignal): Promise<HealthStatus[]> {
   const rows: HealthStatus[] = [];
   for (let path: string | null = `health/history?${rangeOf(request)}${query}`; path !== null; ) {

@@ -11,7 +11,7 @@ export interface Point {
 export interface Columns {
   readonly seconds: number[];
   readonly metrics: (number | null)[][];
-  /** Lowest and highest values of the same times; the value itself where they are not known. */
+  /** Lowest and highest values at the same times; the value itself where they are unknown. */
   readonly lows: (number | null)[][];
   readonly highs: (number | null)[][];
 }
@@ -72,7 +72,7 @@ export class Series {
     this.#dropOld();
   }
 
-  /** Replaces the buckets by the API's history, oldest first; newer buckets from the event stream are kept. */
+  /** Replaces the buckets with the API's history, oldest first; newer buckets from the event stream are kept. */
   fill(points: readonly Point[]): void {
     const live = this.#buckets();
     this.#length = 0;

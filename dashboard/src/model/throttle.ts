@@ -1,4 +1,4 @@
-/** Calls a function at most once per `pauseMs`: immediately after a pause, else when the current pause ends. */
+/** Calls a function at most once per `pauseMs`: at once if no pause is running, otherwise when the current pause ends. */
 export class Throttle {
   readonly #action: () => void;
   readonly #pauseMs: number;

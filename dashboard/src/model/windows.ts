@@ -1,4 +1,4 @@
-/** Lengths of time shown in the charts, up to now. */
+/** Lengths of the chart ranges that end now. */
 export const WINDOWS = ['5min', '1h', '24h', '7d'] as const;
 export type WindowName = (typeof WINDOWS)[number];
 
@@ -8,7 +8,7 @@ const DAY_MS = 24 * HOUR_MS;
 
 const WINDOW_MS: Readonly<Record<WindowName, number>> = { '5min': 5 * MINUTE_MS, '1h': HOUR_MS, '24h': DAY_MS, '7d': 7 * DAY_MS };
 
-/** The time shown in the charts: up to now, or between two instants of the shown node's clock. */
+/** The time range of the charts: up to now, or between two instants of the shown node's clock. */
 export type Range =
   | { readonly kind: 'live'; readonly window: WindowName }
   | { readonly kind: 'fixed'; readonly fromMs: number; readonly toMs: number };
@@ -29,7 +29,7 @@ export interface RangePlan {
   readonly bucketMs: number;
   /** Parameter `step` of /health/history; null: every sample. */
   readonly step: string | null;
-  /** The step of lowest and highest values; null: they are not requested, since every sample is. */
+  /** The step of lowest and highest values; null: they are not requested, since every sample is requested. */
   readonly bandStep: string | null;
 }
 

@@ -16,7 +16,7 @@ interface AppProps {
   readonly onToken: (token: string) => void;
 }
 
-/** The view that the address names; without one, all nodes where there are several, else the only node. Null: there is no such view. */
+/** The view named in the address; without a name, all nodes if there are several, else the only node. Null: there is no such view. */
 export function viewOf({ view: name }: Route, nodes: number): View | null {
   const wanted = name === '' ? (nodes > 1 ? 'wall' : 'nodes') : name;
   return views.find((view) => view.name === wanted) ?? null;
@@ -87,7 +87,7 @@ function Badge({ count }: { count: number }): VNode | null {
   return count === 0 ? null : <span class="badge">{count}</span>;
 }
 
-/** The browser's tab shows the worst status, too. */
+/** Shows the worst status as the icon of the browser tab. */
 function showIcon(status: Status | null): void {
   const link = document.querySelector<HTMLLinkElement>('link[rel=icon]');
   if (link) link.href = `status/${(status ?? 'none').toLowerCase()}.svg`;

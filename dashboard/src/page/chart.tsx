@@ -27,11 +27,11 @@ export interface Span {
 export interface Moment {
   readonly kind: 'restart' | 'step' | 'suspend';
   readonly atMs: number;
-  /** Seconds by which the clock was set, or of the suspend. */
+  /** Seconds by which the clock was set, or duration of the suspend. */
   readonly seconds: number;
 }
 
-/** uPlot takes no readonly arrays; it does not change them. */
+/** Mutable, because uPlot's types accept no readonly arrays; uPlot does not change them. */
 export type Column = (number | null)[];
 
 interface ChartProps {
@@ -39,14 +39,14 @@ interface ChartProps {
   readonly label: string;
   readonly seconds: number[];
   readonly values: Column;
-  /** Lowest and highest values of the same times. */
+  /** Lowest and highest values at the same times. */
   readonly lows: Column;
   readonly highs: Column;
   /** Right end of the time axis, and the length of the axis. */
   readonly toSeconds: number;
   readonly windowSeconds: number;
   readonly thresholds: readonly Threshold[];
-  /** Alerts about this metric, and what happened to the machine. */
+  /** Alerts about this metric, and restarts, clock changes and suspends of the machine. */
   readonly spans: readonly Span[];
   readonly moments: readonly Moment[];
   readonly isPercent: boolean;
@@ -185,7 +185,7 @@ function options(element: HTMLElement, latest: { current: ChartProps }): uPlot.O
 
 type Color = (name: string) => () => string;
 
-/** The time of alerts as a tinted background, with a bar at the top in the colour of the severity. */
+/** Draws the time of alerts as a tinted background, with a bar at the top in the colour of the severity. */
 function drawSpans(plot: uPlot, spans: readonly Span[], color: Color): void {
   const { ctx, bbox } = plot;
   const { max = 0, min = 0 } = plot.scales['x'] ?? {};
@@ -203,7 +203,7 @@ function drawSpans(plot: uPlot, spans: readonly Span[], color: Color): void {
   ctx.restore();
 }
 
-/** Restarts as dotted, changes of the clock as dashed vertical lines. */
+/** Draws restarts as dotted and changes of the clock as dashed vertical lines. */
 function drawMoments(plot: uPlot, moments: readonly Moment[], stroke: string): void {
   const { ctx, bbox } = plot;
   const ratio = uPlot.pxRatio;
@@ -221,7 +221,7 @@ function drawMoments(plot: uPlot, moments: readonly Moment[], stroke: string): v
   ctx.restore();
 }
 
-/** Thresholds as dashed lines with their value. */
+/** Draws thresholds as dashed lines with their value. */
 function drawThresholds(plot: uPlot, thresholds: readonly Threshold[], font: string, color: Color, halo: string): void {
   const { ctx, bbox } = plot;
   const ratio = uPlot.pxRatio;

@@ -89,7 +89,7 @@ export class Link {
     }
   }
 
-  /** Follows the event stream until it breaks off, and dispatches the event that matches the cause. */
+  /** Reads the event stream until it ends, and dispatches the event that matches the cause. */
   async #connect(): Promise<void> {
     this.#attempt.abort();
     this.#attempt = new AbortController();

@@ -16,7 +16,7 @@ interface PageSources {
   readonly state: PageState;
 }
 
-/** What the views show, from the state of the page. `nowMs`: performance.now(); `fallback`: the name of the host in the address. */
+/** Derives what the views show from the state of the page. `nowMs`: performance.now(); `fallback`: the name of the host in the address. */
 export function viewProps({ api, clocks, route, selectRange, state }: PageSources, nowMs: number, fallback: string): ViewProps {
   const { book, fleet, local, status, statusAtMs } = state;
   const tiles = fleet

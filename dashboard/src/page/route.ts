@@ -1,10 +1,10 @@
-/** The address of a view, as in `#/alerts/ID?node=arm`: a reload or a shared link shows the same. */
+/** The address of a view, as in `#/alerts/ID?node=arm`: a reload or a shared link shows the same view. */
 export interface Route {
   /** Name of the view; empty: the page was opened without one. */
   readonly view: string;
-  /** What follows the view's name, such as the name of a node; null: nothing. */
+  /** The part after the view's name, such as the name of a node; null: none. */
   readonly item: string | null;
-  /** Filters, time range and the like. */
+  /** Filters and time range. */
   readonly query: Readonly<Record<string, string>>;
 }
 
@@ -35,7 +35,7 @@ function decoded(text: string): string {
   }
 }
 
-/** Changes the address without a step in the browser's history, as filters do. */
+/** Changes the address without adding an entry to the browser's history, for example when a filter changes. */
 export function replaceRoute(route: Parameters<typeof hrefOf>[0]): void {
   history.replaceState(null, '', hrefOf(route));
   dispatchEvent(new Event('routechange'));

@@ -19,7 +19,7 @@ export interface ViewProps {
   readonly shownNowMs: number;
   /** Name of the machine. */
   readonly host: string;
-  /** The worst status of all nodes, and why. */
+  /** The worst status of all nodes, and its reason. */
   readonly head: Headline;
   readonly link: LinkText;
   /** Age of the last /status response. */
@@ -28,7 +28,7 @@ export interface ViewProps {
   readonly selectRange: (range: Range) => void;
 }
 
-/** A view: a folder here with a file `view.tsx` whose default export is this. The build finds it; nothing else lists the views. */
+/** A view: a folder here with a file `view.tsx` whose default export is this. The build discovers it; there is no other list of views. */
 export interface View {
   /** The first part of its address. */
   readonly name: string;

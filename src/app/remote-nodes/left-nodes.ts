@@ -3,9 +3,9 @@ import { writeAtomically } from '../../core/files/atomic-file.ts';
 import { isNodeName } from '../../core/node-name.ts';
 import type { Log } from '../../core/ports.ts';
 
-/** Least delay before a write, so that nodes that come and go cost few writes; a power cut loses the last change. */
+/** Minimum delay before a write, so that nodes that come and go cost few writes; a power cut loses the last change. */
 const WRITE_AFTER_SECONDS = 5;
-/** Least delay between writes while changes continue. */
+/** Minimum delay between writes while changes continue. */
 const WRITE_AGAIN_SECONDS = 60;
 
 /**

@@ -12,7 +12,7 @@ const NEWCOMER_STALE_SECONDS = 15;
 /** Decides which remote nodes are listed and which are evicted; nodes seen over a longer time take precedence. */
 export class NodeLimit {
   readonly #nodes: ReadonlyMap<string, RemoteNode>;
-  /** Until then no newcomer can be evicted. */
+  /** Monotonic time until which no newcomer can be evicted. */
   #fullUntilSeconds = Number.NEGATIVE_INFINITY;
 
   /** `nodes`: the live list. */

@@ -101,7 +101,7 @@ export class RemoteAlerts {
     for (const other of superseded) if (this.#open.has(other.alert_id)) void this.#end(other);
   }
 
-  /** A node has at most one episode per metric and kind: when another one begins, the end of the previous one was missed. */
+  /** A node has at most one episode per metric and kind: when another one begins, the resolution of the previous one was missed. */
   #supersededBy(alert: Alert): Alert[] {
     if (!METRICS.some((metric) => isAbout(alert, metric))) return [];
     const node = nodeOfAlertId(alert.alert_id);
@@ -117,7 +117,7 @@ export class RemoteAlerts {
     return this.#publish({ ...alert, timestamp: isoUtc(this.#options.clocks.wallMilliseconds()), resolved: true }, alert);
   }
 
-  /** An invalid time stamp would list the change forever or never; it is replaced by the time of arrival. */
+  /** An invalid timestamp would list the change forever or never, so it is replaced by the time of arrival. */
   #stamped(alert: Alert): Alert {
     const nowMs = this.#options.clocks.wallMilliseconds();
     return isPlausible(Date.parse(alert.timestamp), nowMs) ? alert : { ...alert, timestamp: isoUtc(nowMs) };

@@ -61,7 +61,7 @@ export class RemoteNode {
   staleAlert: Alert | null = null;
   /** Time when the node left the graph, wall-clock milliseconds; null: it is present or disappeared. */
   leftMs: number | null = null;
-  /** Whether the wrong clock was logged. */
+  /** Whether the node's wrong clock has been logged. */
   isWrongClockLogged = false;
   #rate: { readonly hertz: number; readonly atSeconds: number } | null = null;
 

@@ -35,9 +35,9 @@ const EXPECTED_HOURS = 24;
 const DISCOVERY_SECONDS = 10;
 const SHORTEST_CHECK_SECONDS = 0.1;
 const LONGEST_CHECK_SECONDS = 5;
-/** Limit of names in the answer to a request for an unknown node. */
+/** Limit of names in the response to a request for an unknown node. */
 const NAMES_LISTED = 20;
-/** A check later than this means that the process was stopped; received statuses may still wait in the sockets. */
+/** A check delayed by more than this means that the process was stopped; received statuses may still wait in the sockets. */
 const DELAYED_SECONDS = 1;
 
 /**

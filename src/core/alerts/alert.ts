@@ -24,7 +24,7 @@ export function isAbout(alert: Pick<Alert, 'metric'>, metric: string): boolean {
   return alert.metric === metric || (metric === 'disk_percent' && alert.metric.startsWith('disk:'));
 }
 
-/** `<node_name>/<metric>/<sortable unique id>`, so that a subscriber to /alerts can tell nodes apart. */
+/** `<node_name>/<metric>/<sortable unique id>`, so that a subscriber to /alerts can distinguish nodes. */
 export function alertId(nodeName: string, metric: string, uniqueId: string): string {
   return `${nodeName}/${metric}/${uniqueId}`;
 }
@@ -66,7 +66,7 @@ export interface Threshold {
 
 export type Thresholds = Readonly<Record<Metric, Threshold>>;
 
-/** From healthy to worst. UNKNOWN is last: without data no other status can be relied on. */
+/** From best to worst. UNKNOWN is last: without data no other status can be relied on. */
 export const STATUSES = ['OK', 'WARNING', 'ERROR', 'CRITICAL', 'UNKNOWN'] as const;
 export type Status = (typeof STATUSES)[number];
 

@@ -108,13 +108,13 @@ export function stepEpisode(
 }
 
 /**
- * Detects that something which should keep arriving (a sensor's readings, a node's statuses) is stale. That is a failure of the
- * monitoring itself, an ERROR. What never arrived cannot become stale.
+ * Detects that data which should keep arriving (a sensor's readings, a node's statuses) is stale. That is a failure of the monitoring
+ * itself, hence an ERROR. Data that never arrived cannot become stale.
  */
 export interface StaleState {
   /** Monotonic seconds of the last good reading; null: there was none. */
   readonly lastGoodSeconds: number | null;
-  /** Monotonic seconds since when readings arrive without a miss; null while they are missing. */
+  /** Monotonic seconds since which readings have arrived without a miss; null while they are missing. */
   readonly goodSinceSeconds: number | null;
   readonly open: boolean;
 }

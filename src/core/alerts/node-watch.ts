@@ -5,7 +5,7 @@ import { DAY_MS } from '../time/time.ts';
 import { STATUSES } from './alert.ts';
 import { initialStaleState, type StaleChange, type StaleState, stepStale } from './episode.ts';
 
-/** Identifies a status of a node: its time stamp and, for rates with several statuses per time stamp, its content. */
+/** Identifies a status of a node: its timestamp and, for rates with several statuses per timestamp, its content. */
 export interface Stamp {
   readonly ms: number;
   readonly print: number;
@@ -32,7 +32,7 @@ export function isPlausible(timestampMs: number, nowMs: number): boolean {
   return timestampMs >= EARLIEST_MS && (timestampMs <= nowMs + AHEAD_MS || nowMs < EARLIEST_MS);
 }
 
-/** What the store has about a remote node of earlier runs. */
+/** Stored data of earlier runs about a remote node. */
 export interface KnownNode {
   readonly name: string;
   /** Wall-clock milliseconds of this machine, accurate to a few minutes; null: no data is stored any more. */
@@ -43,26 +43,26 @@ export interface KnownNode {
 }
 
 /**
- * Class of a status by its time stamp. `next`: later than all before. `late`: out of order. `duplicate`: a repetition, as DDS writers
+ * Class of a status by its timestamp. `next`: later than all before. `late`: out of order. `duplicate`: a repetition, as DDS writers
  * send to a reader that rejoins. `jump`: the clock was set, or the node was absent for long.
  */
 export type Arrival = 'next' | 'late' | 'duplicate' | 'jump';
 
-/** A time stamp further from the newest than this is a jump. */
+/** A timestamp further from the newest than this is a jump. */
 export const JUMP_MS = 3_600_000;
-/** This many consecutive time stamps older than the newest, each later than the one before, mean that the clock was set back. */
+/** This many consecutive timestamps older than the newest, each later than the one before, mean that the clock was set back. */
 const BACK_AFTER = 3;
 /** Number of stamps remembered to recognize duplicates. */
 const REMEMBERED = 256;
 /** The period is the median of this many differences, which tolerates losing nearly half of the statuses. */
 const DIFFERENCES = 9;
-/** Assumed period until two time stamps are known. */
+/** Assumed period until two timestamps are known. */
 const FIRST_PERIOD_MS = 1000;
 const SHORTEST_PERIOD_MS = 1;
 const LONGEST_PERIOD_MS = 3_600_000;
 
 /**
- * Classifies statuses and measures the publish period from a node's own time stamps. Arrival times play no part: ten statuses that a late
+ * Classifies statuses and measures the publish period from a node's own timestamps. Arrival times are not used: ten statuses that a late
  * joiner receives at once are ten seconds of a node at 1 Hz.
  */
 export class NodeStamps {
@@ -148,7 +148,7 @@ export class NodeWatch {
   #state: StaleState;
   #graceSeconds: number;
   #arrivedSeconds = Number.NaN;
-  /** Seconds between arrivals of a node whose time stamps do not change; NaN: not measured. */
+  /** Seconds between arrivals of a node whose timestamps do not change; NaN: not measured. */
   #arrivalPeriodSeconds = Number.NaN;
 
   /** `expectedSinceSeconds`: start of the allowed time; null: it starts with the first status. */
@@ -163,7 +163,7 @@ export class NodeWatch {
     return this.#state.open;
   }
 
-  /** Publish period by the node's time stamps, or by arrival times if the time stamps do not change. */
+  /** Publish period by the node's timestamps, or by arrival times if the timestamps do not change. */
   get periodSeconds(): number {
     const { isPeriodMeasured, periodSeconds } = this.stamps;
     return isPeriodMeasured || Number.isNaN(this.#arrivalPeriodSeconds) ? periodSeconds : this.#arrivalPeriodSeconds;
@@ -201,7 +201,7 @@ export class NodeWatch {
   }
 
   /**
-   * Processes a status that arrived now. Single duplicates prove that the node is alive, as from a node whose clock stands still.
+   * Processes a status that arrived now. Single duplicates prove that the node is alive, as from a node whose clock has stopped.
    * Duplicates in a burst are repetitions by a DDS writer that discovered this reader again, and count as one.
    */
   receive(stamp: Stamp, atSeconds: number): { readonly arrival: Arrival; readonly isAlive: boolean; readonly change: StaleChange } {

@@ -95,7 +95,7 @@ export class ThresholdMonitor {
     return ended;
   }
 
-  /** New thresholds or timing apply from the next sample on; open episodes stay open and are evaluated by them. */
+  /** New thresholds or timing apply from the next sample; open episodes stay open and are evaluated by them. */
   setRules(rules: JudgingRules): void {
     this.#rules = rules;
   }

@@ -16,8 +16,8 @@ export interface Owner {
 }
 
 /**
- * The owner of a folder, or of its nearest existing parent, as whom root must run before it opens a file there. Null: this process is not
- * root, the owner is root, or this user namespace lacks the owner; in the last case its root has no write access to the folder anyway.
+ * The owner of a folder, or of its nearest existing parent. Root must switch to this user before it opens a file there. Null: this process
+ * is not root, the owner is root, or this user namespace lacks the owner; in the last case its root has no write access to the folder.
  */
 export function ownerOf(folder: string): Owner | null {
   if (process.getuid?.() !== 0) return null;

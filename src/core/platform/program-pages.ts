@@ -22,11 +22,11 @@ export function releaseProgramPages(): number {
   return bytes;
 }
 
-/** When the pages that only the start used are released, and how often those of rare work. */
+/** When the pages that only the start needs are released, and how often those of rare work are released. */
 const FIRST_MS = 60_000;
 const PERIOD_MS = 3_600_000;
 
-/** Releases the program's pages a minute from now and then hourly, for a program that runs for months. Returns what ends it. */
+/** Releases the program's pages a minute from now and then hourly, for a program that runs for months. Returns a function to end it. */
 export function releaseProgramPagesHourly(): () => void {
   const first = setTimeout(releaseProgramPages, FIRST_MS).unref();
   const hourly = setInterval(releaseProgramPages, PERIOD_MS).unref();

@@ -51,7 +51,7 @@ export interface ShutdownReply {
 
 /**
  * Handles a call; never rejects. The response is due within a second, regardless of the procedure. Null: no response is sent, because the
- * call was answered before, or because it used the shared name and is not allowed here, so that it is meant for another machine.
+ * call already received one, or because it used the shared name and is not allowed here, so that it is meant for another machine.
  */
 export type ShutdownHandler = (call: ShutdownCall, caller: ShutdownCaller) => Promise<ShutdownReply | null>;
 
@@ -116,11 +116,11 @@ export interface StepRunner {
 export interface PowerControl {
   /** Determines in the background what refusal() returns; resolves when that is known. */
   prepare(action: ShutdownAction): Promise<void>;
-  /** Why this action cannot be done here, as a continuation of "safe_shutdown.action is …"; null: it can. Answers within half a second. */
+  /** Why this action is impossible here, as a continuation of "safe_shutdown.action is …"; null: it is possible. Takes at most 0.5 s. */
   refusal(action: ShutdownAction): Promise<string | null>;
-  /** Which inhibitor locks forbid the shutdown now, unless the reason overrides them; null: none. Answers within half a second. */
+  /** Which inhibitor locks forbid the shutdown now, unless the reason overrides them; null: none. Takes at most 0.5 s. */
   inhibition(action: ShutdownAction, reason: ShutdownReason): Promise<string | null>;
-  /** Resolves when the machine is shutting down (or at once, for dry-run); rejects when it is not, or a lock forbids it by now. */
+  /** Resolves when the machine is shutting down (or at once, for dry-run); rejects if it is not, or if a lock forbids it by then. */
   perform(context: ShutdownContext): Promise<void>;
   /** After perform(): whether the machine is still shutting down; null: unknown. */
   isGoingDown(): Promise<boolean | null>;

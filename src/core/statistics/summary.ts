@@ -50,8 +50,8 @@ export function emptyHistograms(): Histograms {
 
 /**
  * The time without a sample between two samples, minus clock jumps and suspends in between, which are not gaps in the measurement. A step
- * back makes the difference negative, which counts as no gap. The step is not added back: samples from before it that bear the same
- * wall-clock times would otherwise seem that far apart.
+ * back makes the difference negative, which counts as no gap. The step is not added back: samples from before the step with the
+ * same wall-clock times would otherwise seem that far apart.
  */
 export function gapMs(fromMs: number, toMs: number, events: readonly ClockEvent[]): number {
   let gap = toMs - fromMs;

@@ -15,14 +15,14 @@ export interface ClockEvent {
 }
 
 /**
- * Jumps smaller than this are slewing, scheduling between two clock reads, or the 10 ms grain of /proc/uptime. NTP
- * daemons step only beyond 128 ms to 1 s, and nothing here is judged finer than a sampling period.
+ * Jumps smaller than this are slewing, scheduling between two clock reads, or the 10 ms resolution of /proc/uptime. NTP daemons step only
+ * beyond 128 ms to 1 s, and no evaluation here needs a resolution finer than a sampling period.
  */
 export const CLOCK_JUMP_SECONDS = 0.5;
 
 /**
- * Distinguishes a clock step from a suspend by what moved against the monotonic clock: in a suspend boot time and wall clock, in a step
- * the wall clock alone. Both can have happened between two readings.
+ * Distinguishes a clock step from a suspend by the clocks that moved relative to the monotonic clock: boot time and wall clock in a
+ * suspend, the wall clock alone in a step. Both can have happened between two readings.
  */
 export function compareClocks(before: ClockReading, after: ClockReading): ClockEvent[] {
   const monotonic = after.monotonicSeconds - before.monotonicSeconds;
@@ -40,8 +40,8 @@ export function compareClocks(before: ClockReading, after: ClockReading): ClockE
 }
 
 /**
- * Interval of reading boot time while the wall clock does not jump. It bounds how late a suspend is detected during which the wall clock was
- * set back by its length; any other one moves the wall clock.
+ * Interval of reading boot time while the wall clock does not jump. It bounds how late a suspend is detected during which the wall clock
+ * was set back by the length of the suspend; any other suspend moves the wall clock.
  */
 const BOOT_READ_SECONDS = 60;
 
@@ -59,7 +59,7 @@ export class ClockCheck {
 
   /**
    * Called with every sample, so that the gap around a jump is at most one period. Between two readings of boot time, which cost a system
-   * call, boot time advances as monotonic time does.
+   * call, boot time is advanced by the monotonic time passed.
    */
   check(): void {
     const monotonicSeconds = this.#clocks.monotonicSeconds();

@@ -11,7 +11,7 @@ const SYMBOLS: Readonly<Record<DurationUnit, string>> = { d: 'd', h: 'h', min: '
 
 /**
  * `3 d 4 h`, `2 h 5 min`, `1 min 30 s`, `45 s`: the two largest units at most, never rounded up, so that 59.9 s are not yet a minute.
- * Digits below a millisecond do not count: they are those of binary fractions. With `largestUnit` `h`, a week is `168 h`.
+ * Digits below a millisecond are ignored, because they are artefacts of binary fractions. With `largestUnit` `h`, a week is `168 h`.
  * `symbols` are the units in another language.
  */
 export function formatDuration(seconds: number, largestUnit: 'd' | 'h' = 'd', symbols = SYMBOLS): string {

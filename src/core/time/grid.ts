@@ -22,8 +22,8 @@ export type GridPlan =
   | { readonly kind: 'wait'; readonly seconds: number };
 
 /**
- * Decides from numbers alone; the timer only follows. `nextInterval` is the first interval without a sample. A late wake-up takes the sample
- * of the current interval and counts the missed ones; the grid never shifts.
+ * Decides the next action without a timer of its own. `nextInterval` is the first interval without a sample. A late wake-up takes the
+ * sample of the current interval and counts the missed ones; the grid never shifts.
  */
 export function planGrid(grid: Grid, nextInterval: number, nowSeconds: number): GridPlan {
   const interval = intervalAt(grid, nowSeconds);

@@ -1,4 +1,4 @@
-/** `2026-03-04T05:06:07.089Z` for milliseconds since the epoch: the only time stamp format of this product. */
+/** `2026-03-04T05:06:07.089Z` for milliseconds since the epoch: the only timestamp format of this product. */
 export function isoUtc(milliseconds: number): string {
   return new Date(milliseconds).toISOString();
 }

@@ -28,7 +28,7 @@ export const reports: Handler = async (context) => {
   return sendBody(context, CONTENT_TYPES[format], content);
 };
 
-/** A disk that hangs costs only the reports. */
+/** A hanging disk must affect only the reports. */
 async function answered<T>(work: Promise<T | null>): Promise<T> {
   const result = await work;
   if (result === null) throw new Problem('reports_unavailable', 'the folder of the reports does not respond; try again later');

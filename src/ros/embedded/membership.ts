@@ -17,7 +17,7 @@ export interface MembershipOptions<S extends Joined> {
 
 const REJOIN_AGAIN_MS = 10_000;
 
-/** Keeps the process on the graph: starts a session, and replaces it by a new one in `rejoin`. */
+/** Keeps the process on the graph: starts a session, and replaces it with a new one in `rejoin`. */
 export class Membership<S extends Joined> {
   readonly #options: MembershipOptions<S>;
   #session: S | null = null;
@@ -59,8 +59,8 @@ export class Membership<S extends Joined> {
   }
 
   /**
-   * Joins again with a new GUID. Not every implementation accepts a changed address of a known participant; some would go on sending to
-   * the removed one.
+   * Joins again with a new GUID. Not every implementation accepts a changed address of a known participant; some would continue to
+   * send to the removed one.
    */
   rejoin(reason: string): void {
     const { create, log } = this.#options;

@@ -10,10 +10,10 @@ export const nameOf = (topic: string): string => topic.replace(/^rt/, '');
 export const requestTopicOf = (service: string): string => `rq${service}Request`;
 export const replyTopicOf = (service: string): string => `rr${service}Reply`;
 
-/** USER_DATA of an endpoint from Iron on (rmw_dds_common, encode_type_hash_for_user_data_qos); peers log a warning without it. */
+/** USER_DATA of an endpoint since Iron (rmw_dds_common, encode_type_hash_for_user_data_qos); peers log a warning without it. */
 export const typeHashData = ({ typeHash }: MessageType): string => `typehash=${typeHash};`;
 
-/** Whether an endpoint is of Iron or later, which announce the hash of the type. */
+/** Whether an endpoint is from Iron or later, which announces the hash of the type. */
 export const hasTypeHash = (userData: string): boolean => userData.includes('typehash=');
 
 /** rmw_cyclonedds: the id shared by the request writer and the reply reader of a client; null: none announced. */

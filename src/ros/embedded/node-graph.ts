@@ -16,8 +16,8 @@ const IRON_GID_OCTETS = 16;
 const HUMBLE_GID_OCTETS = 24;
 
 /**
- * Makes the nodes visible to `ros2 node list` (rmw_dds_common, ParticipantEntitiesInfo on `ros_discovery_info`). Up to Humble a gid has
- * 24 octets, from Iron on 16; the payload depends on the reader.
+ * Makes the nodes visible to `ros2 node list` (rmw_dds_common, ParticipantEntitiesInfo on `ros_discovery_info`). A gid has 24 octets up
+ * to Humble and 16 since Iron, so the payload depends on the reader.
  */
 export class NodeGraph {
   readonly #participant: Participant;

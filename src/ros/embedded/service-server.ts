@@ -19,7 +19,7 @@ export interface Requester extends Source {
   readonly local: boolean;
   /** The ports of this machine at which its participant receives; null: it receives at another machine. */
   readonly receivingPorts: readonly number[] | null;
-  /** Challenges its participant again; resolves within half a second with whether it still receives at the same ports. */
+  /** Challenges its participant again; resolves within half a second to whether it still receives at the same ports. */
   prove(): Promise<boolean>;
   /**
    * Marks the request as handled; false: it is a duplicate. A handler that authenticates the caller must call it after the
@@ -28,7 +28,7 @@ export interface Requester extends Source {
   isNew(): boolean;
 }
 
-/** Answers one request; null: no answer is sent. Never rejects. */
+/** Responds to one request; null: no response is sent. Never rejects. */
 export type RequestHandler = (request: Message, requester: Requester) => Promise<Message | null>;
 
 export interface ServiceServerOptions {
@@ -211,7 +211,7 @@ function relatedIdentity({ data, writer }: Received): Correlation {
   const prefix = prefixOf(writer.guid);
   return {
     header: Buffer.alloc(0),
-    // From other vendors, Fast DDS reads only the standard parameter id from 2.14 on, and before that only its own.
+    // From other vendors, Fast DDS reads only the standard parameter id since 2.14, and only its own id before that.
     inlineQos: new ParameterWriter().bytes(PID.RELATED_SAMPLE_IDENTITY, identity).bytes(PID.RELATED_SAMPLE_IDENTITY_FAST, identity).list(),
     isClient: ({ guid }) => (isReader ? guid === named : prefixOf(guid) === prefix),
   };

@@ -34,7 +34,7 @@ export interface SessionOptions extends GraphOptions {
   readonly leaseSeconds?: number;
   readonly wallMilliseconds: () => number;
   readonly onAddressLost: () => void;
-  /** Another participant offers the shared name of the safe shutdown, too. */
+  /** Another participant also offers the shared name of the safe shutdown. */
   readonly onOtherServer: () => void;
   /** A message was decoded, but has an invalid value. */
   readonly onRefused: (topic: string, reason: string) => void;
@@ -186,7 +186,7 @@ export class Session {
     this.vanished.delete(appliance.name);
   }
 
-  /** How many other participants offer the shared name of the safe shutdown. */
+  /** Number of other participants that offer the shared name of the safe shutdown. */
   otherServers(): number {
     for (const prefix of this.#otherServers) if (!this.#participant.hasParticipant(prefix)) this.#otherServers.delete(prefix);
     return this.#services.length === 0 ? 0 : this.#otherServers.size;

@@ -17,7 +17,7 @@ export interface ShutdownServerOptions extends GraphOptions {
 
 const LOG_PERIOD_SECONDS = 60;
 
-/** The node of the safe shutdown on a participant of its own, beside a transport that cannot identify callers. */
+/** The node of the safe shutdown on a participant of its own, alongside a transport that cannot identify callers. */
 export class EmbeddedShutdownServer implements ShutdownServer {
   readonly #options: ShutdownServerOptions;
   readonly #membership: Membership<ShutdownSession>;

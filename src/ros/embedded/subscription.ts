@@ -18,7 +18,7 @@ export interface EmbeddedSubscriptionOptions extends SubscriptionOptions {
 
 const LOG_PERIOD_SECONDS = 60;
 
-/** Receives messages of the ROS 2 graph by an RTPS participant, without a ROS 2 installation. */
+/** Receives messages of the ROS 2 graph through an RTPS participant, without a ROS 2 installation. */
 export class EmbeddedSubscription implements GraphSubscription {
   readonly #membership: Membership<Session>;
 

@@ -15,7 +15,7 @@ import { alertFrom, type Checked, healthStatusFrom } from '../messages.ts';
 import { isProbeTopic } from '../names.ts';
 import { nameOf, typeHashData } from './names.ts';
 
-/** Limit of readers: two for each of 512 nodes in different namespaces, and some spare. */
+/** Limit of readers: two for each of 512 nodes in different namespaces, and a reserve. */
 const MAX_READERS = 1088;
 /**
  * Readers that are announced to every participant, as any subscription is; further ones are announced only to publishers of their topic.

@@ -16,13 +16,13 @@ export interface EmbeddedOptions extends GraphOptions {
 }
 
 const LOG_PERIOD_SECONDS = 60;
-/** Period of the election of observers, and equal results needed before a change: discovery takes seconds. */
+/** Period of the election of observers, and number of equal results before a change: discovery takes seconds. */
 const ELECTION_SECONDS = 5;
 const EQUAL_ELECTIONS = 2;
 /** How long a name conflict is reported after it was last detected. */
 const CONFLICT_SECONDS = 60;
 
-/** Takes part in the ROS 2 graph without a ROS 2 installation, by an RTPS participant with ROS 2's names, types and services. */
+/** Joins the ROS 2 graph without a ROS 2 installation, through an RTPS participant with ROS 2's names, types and services. */
 export class EmbeddedTransport extends GraphPublisher implements RosTransport {
   readonly #options: EmbeddedOptions;
   readonly #membership: Membership<Session>;
@@ -106,7 +106,7 @@ export class EmbeddedTransport extends GraphPublisher implements RosTransport {
     }, ELECTION_SECONDS * 1000);
   }
 
-  /** Decides whether this appliance observes remote nodes. Repeated, since appliances join and leave. */
+  /** Decides whether this appliance observes remote nodes. Repeated, because appliances join and leave. */
   #elect(): void {
     const { listener, localNode, log } = this.#options;
     const observers = this.observers();

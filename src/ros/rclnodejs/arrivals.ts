@@ -18,7 +18,7 @@ interface Options extends Pick<GraphOptions, 'localNode' | 'log' | 'monotonicSec
 /** How long a name conflict is reported after it was last detected. */
 const CONFLICT_SECONDS = 60;
 const LOG_PERIOD_SECONDS = 60;
-/** Messages remembered, of sent and of received ones each. */
+/** Number of messages remembered, separately for sent and received ones. */
 const MAX_REMEMBERED = 1024;
 
 /** Handles received messages: decodes and validates them, and drops duplicates and those of this process. */
@@ -45,7 +45,7 @@ export class Arrivals {
     return `another monitor on the graph is also named ${this.#options.localNode}; set node_name`;
   }
 
-  /** Remembers a message of this process, since its own subscriptions receive it, too. */
+  /** Remembers a message of this process, since its own subscriptions also receive it. */
   addSentHealth(status: HealthStatus): void {
     this.#sent.add(healthKey(status));
   }
@@ -109,7 +109,7 @@ function alertKey({ alert_id, severity, timestamp, resolved }: Alert): string {
 class Recent {
   readonly #keys = new Set<string>();
 
-  /** False: the key is known already. */
+  /** False: the set already contains the key. */
   add(key: string): boolean {
     if (this.#keys.has(key)) return false;
     this.#keys.add(key);

@@ -27,7 +27,7 @@ const RELIABLE = 1;
 const TRANSIENT_LOCAL = 1;
 
 /**
- * The topics to subscribe to: the own ones first, then all others on the graph that end in /health_status or /alerts and have the
+ * The topics to subscribe to: those of this process first, then all others on the graph that end in /health_status or /alerts and have the
  * matching type, sorted by name.
  */
 export function topicsToFollow(graph: GraphTopics, names: GraphNames): FollowedTopic[] {

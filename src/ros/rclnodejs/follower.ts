@@ -15,9 +15,9 @@ import {
 
 export interface FollowerOptions {
   readonly library: Rclnodejs;
-  /** The node of the subscriptions, which spins. */
+  /** The spinning node that has the subscriptions. */
   readonly node: RclNode;
-  /** The topics to subscribe to, given the present graph. Those returned for an empty graph stay subscribed from the start on. */
+  /** The topics to subscribe to, given the current graph. Those returned for an empty graph are subscribed from the start and stay so. */
   readonly topics: (graph: GraphTopics) => readonly FollowedTopic[];
   /** Whether a publisher belongs to this process and must be ignored; by default none does. */
   readonly isOwn?: (publisher: RclPublisherInfo) => boolean;
@@ -97,7 +97,7 @@ export class Follower {
     }
   }
 
-  /** Replaces the subscriptions of a topic by one per QoS class; without any class, by one with the default of publishers. */
+  /** Replaces the subscriptions of a topic with one per QoS class; without any class, with one that has the default of publishers. */
   #follow(wanted: FollowedTopic, classes: readonly QosClass[]): void {
     const following = this.#following.get(wanted.topic) ?? { subscriptions: new Map(), isTwice: false, scansWithoutPublisher: 0 };
     const { subscriptions } = following;

@@ -5,8 +5,8 @@ import { applyVariables, placeVariables } from './place.ts';
 import { addonFile, type Prepared } from './prepared.ts';
 
 /**
- * The part of rclnodejs 2 that is used here. Messages pass it in serialized form: the CDR code of the embedded transport takes a third of
- * the CPU time of rclnodejs' message objects.
+ * The part of rclnodejs 2 that is used here. Messages pass through it in serialized form: the CDR code of the embedded transport takes a
+ * third of the CPU time of rclnodejs' message objects.
  */
 export interface Rclnodejs {
   readonly Context: new () => RclContext;
@@ -94,9 +94,9 @@ export interface RclNode {
   createGuardCondition(onTrigger: () => void): GuardCondition;
   getPublishersInfoByTopic(topic: string): readonly RclPublisherInfo[];
   getTopicNamesAndTypes(): readonly { readonly name: string; readonly types: readonly string[] }[];
-  /** Of this process, too. Not in Humble. */
+  /** Includes those of this process. Not available in Humble. */
   countServices(name: string): number;
-  /** Of this process, too. Not in Humble. */
+  /** Includes those of this process. Not available in Humble. */
   countClients(name: string): number;
   getNodeNamesAndNamespaces(): readonly { readonly name: string; readonly namespace: string }[];
 }
@@ -153,7 +153,7 @@ export function bareNode(
 }
 
 /**
- * Defers work out of a callback of rclnodejs. Native code runs these outside of Node's callback scope, where continuations of settled
+ * Defers work from a callback of rclnodejs. Native code runs these outside of Node's callback scope, where continuations of settled
  * promises do not run until the next event of the process.
  */
 export function later<T>(work: () => T | Promise<T>): Promise<T> {
@@ -192,7 +192,7 @@ export interface RclPlace {
 }
 
 /**
- * Loads rclnodejs, initialises rcl and calls `make`. The process must have the environment of `environmentFor`. On failure nothing is
+ * Loads rclnodejs, initializes rcl and calls `make`. The process must have the environment of `environmentFor`. On failure nothing is
  * left running.
  */
 export async function withRcl<T>(at: RclPlace, make: (library: Rclnodejs, context: RclContext) => T): Promise<T> {

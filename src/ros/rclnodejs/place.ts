@@ -1,6 +1,6 @@
 import type { GraphPlace } from '../graph.ts';
 
-/** Environment variables to set, or to remove where null, for a place on the graph. rcl reads them when it is initialised. */
+/** Environment variables to set, or to remove where null, for a place on the graph. rcl reads them when it is initialized. */
 export function placeVariables(distro: string, place: GraphPlace): Readonly<Record<string, string | null>> {
   const domain = { ROS_DOMAIN_ID: String(place.domainId) };
   // Humble supports neither discovery ranges nor static peers.

@@ -146,7 +146,7 @@ export function readManifest(folder: string): PreparedManifest | null {
 const RESTARTED = 'EDGE_HEALTH_ROS_RESTARTED';
 
 /**
- * The environment in which a process can load the prepared copy; null: the present one suffices. The dynamic linker reads
+ * The environment in which a process can load the prepared copy; null: the current one suffices. The dynamic linker reads
  * LD_LIBRARY_PATH only when a process starts, so a change needs a restart (`process.execve`).
  */
 export function environmentFor(prepared: Prepared, environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv | null {

@@ -10,7 +10,7 @@ const PUBLISH_MS = 50;
 /** Short, so that the process ends soon. */
 const SPIN_MS = 20;
 
-/** Does once what the service does with rclnodejs. */
+/** Performs the service's operations with rclnodejs once. */
 async function tryOut({ prepared, place, names, enclave, publish }: ProbeRequest): Promise<void> {
   let returned: () => void = () => undefined;
   const cameBack = new Promise<void>((resolve) => {

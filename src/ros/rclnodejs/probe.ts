@@ -15,7 +15,7 @@ export interface ProbeRequest {
   readonly publish: boolean;
 }
 
-/** The answer of the probe program, as JSON in the last line of its standard output. */
+/** The response of the probe program, as JSON in the last line of its standard output. */
 export type ProbeAnswer = { readonly ok: true } | { readonly ok: false; readonly error: string };
 
 /** A user to run a process as, without supplementary groups. */
@@ -111,7 +111,7 @@ function tryOnce(prepared: Prepared, options: ProbeOptions): Promise<string | nu
         const answer = answerOf(output);
         if (answer?.ok) return resolve(null);
         if (!answer) return resolve(`it ended with exit code ${error?.code ?? 0}${lastLine(errors)}`);
-        // rcl's message when only the middleware has the reason, which it wrote to standard error.
+        // This is rcl's message if only the middleware has the reason, which it wrote to standard error.
         resolve(answer.error.includes('error not set') ? `${shortened(answer.error)}${middlewareLine(errors)}` : shortened(answer.error));
       },
     );

@@ -9,17 +9,17 @@ import { bareNode, later, type RclContext, type RclNode, type Rclnodejs, type Rc
 import { ParameterServices } from './parameter-services.ts';
 
 export interface SessionOptions extends GraphOptions {
-  /** Another participant has the node of the safe shutdown. */
+  /** Whether another participant has the node of the safe shutdown. */
   readonly hasShutdownServer: boolean;
   readonly arrivals: Arrivals;
-  /** Longest wait of an executor. Stopping takes as long for each node that spins. */
+  /** Longest wait of an executor. Stopping takes this long for each spinning node. */
   readonly spinMilliseconds: number;
 }
 
 /** How long `stop` waits for subscribers to acknowledge the last alerts and shutdown steps. */
 const ACKNOWLEDGEMENT_TIMEOUT_NS = 250_000_000n;
 
-/** The nodes in one context, four, or three without the service: publishers, subscriptions and the service. */
+/** The nodes in one context (four, or three without the service) with publishers, subscriptions and the service. */
 export class Session {
   readonly #context: RclContext;
   readonly #healthMonitor: RclNode;
@@ -29,7 +29,7 @@ export class Session {
   readonly #options: SessionOptions;
   readonly #hasService: boolean;
 
-  /** `context` must be initialised. If the constructor throws, the caller must shut the context down, which destroys the nodes. */
+  /** `context` must be initialized. If the constructor throws, the caller must shut the context down, which destroys the nodes. */
   constructor(library: Rclnodejs, context: RclContext, options: SessionOptions) {
     this.#context = context;
     this.#options = options;

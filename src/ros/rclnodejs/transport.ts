@@ -23,10 +23,10 @@ const PARAMETER_SCAN_MS = 1000;
 /** Delay of the first scan: by then discovery has found the existing nodes. */
 const FIRST_SCAN_MS = 1000;
 const LOG_PERIOD_SECONDS = 60;
-/** Scans in a row that must find a duplicate node: one that was killed stays on the graph until its lease ends. */
+/** Number of consecutive scans that must find a duplicate node: one that was killed stays on the graph until its lease ends. */
 const DUPLICATE_SCANS = 8;
 
-/** Takes part in the ROS 2 graph through rclnodejs, rcl and the configured middleware. */
+/** Joins the ROS 2 graph through rclnodejs, rcl and the configured middleware. */
 export class RclnodejsTransport extends GraphPublisher implements RosTransport {
   readonly #options: RclnodejsOptions;
   readonly #log: Log;
@@ -46,7 +46,7 @@ export class RclnodejsTransport extends GraphPublisher implements RosTransport {
     this.#arrivals = new Arrivals(options);
   }
 
-  /** Loads rclnodejs and initialises rcl. The process must have the environment of `environmentFor`. */
+  /** Loads rclnodejs and initializes rcl. The process must have the environment of `environmentFor`. */
   async start(): Promise<void> {
     const spinMilliseconds = this.#options.spinMilliseconds ?? SPIN_MS;
     const options = { ...this.#options, log: this.#log, arrivals: this.#arrivals, spinMilliseconds };

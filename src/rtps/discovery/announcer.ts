@@ -121,7 +121,7 @@ export class Announcer {
         if (port < 65536 && !(port === this.#ports.meta && network.isOwn(address))) network.send('meta', datagram, address, port, true);
       }
     }
-    // Peers outside the multicast group have found this participant by their own static list.
+    // Peers outside the multicast group have found this participant through their own static list.
     for (const peer of peers.all()) if (peer.isProven && !peer.isInGroup) this.#announceTo(peer, nowSeconds);
     const pause = FIRST_PAUSES_SECONDS[this.#announcements] ?? Math.min(PERIOD_SECONDS, leaseSeconds / ANNOUNCEMENTS_PER_LEASE);
     this.#announcements += 1;
@@ -193,7 +193,7 @@ export class Announcer {
   #announcementFor({ meta: { address } }: Peer, nowSeconds: number): Change | null {
     const out = this.#interfaceTo(address);
     if (!out && !this.#options.network.isOwn(address)) {
-      // The link to it may have just returned. Cyclone DDS keeps the addresses of the first announcement, so a wrong one must not be sent.
+      // The link to it may have just come up. Cyclone DDS keeps the addresses of the first announcement, so a wrong one must not be sent.
       if (nowSeconds - this.#refreshedSeconds > FRESH_SECONDS) this.recheckInterfaces(nowSeconds);
       if (this.#refreshSeconds < Number.POSITIVE_INFINITY || this.#interfaces.every(({ isLoopback }) => isLoopback)) return null;
     }
@@ -231,7 +231,7 @@ export class Announcer {
     if (now.length !== before.length || now.some(({ address }, i) => address !== before[i]?.address)) {
       this.#interfaces = now;
       this.#payloads.clear();
-      // Fast DDS ignores an announcement whose sequence number it knows.
+      // Fast DDS ignores an announcement whose sequence number it has already received.
       this.#revision += 1;
     }
     return isLost;
@@ -248,7 +248,7 @@ export class Announcer {
   }
 
   /**
-   * An announcement contains the address of its interface only, which every receiver can reach; from several, Cyclone DDS may choose one
+   * An announcement contains the address of its interface only, which every receiver can reach; given several, Cyclone DDS may choose one
    * that it cannot reach, and keep it. The other addresses are in vendor parameters that only this implementation reads. `out` null: all
    * addresses.
    */

@@ -30,7 +30,7 @@ function secretNumber(): number {
 
 /**
  * The proof that a participant receives datagrams at its address. Towards each participant the discovery writers number their changes
- * from secret random numbers on. A reader acknowledges all numbers below the first heartbeat it reads, so one that acknowledges exactly
+ * from secret random numbers. A reader acknowledges all numbers below the first heartbeat it reads, so one that acknowledges exactly
  * up to these numbers has received the heartbeats.
  */
 export class Challenge {
@@ -40,7 +40,7 @@ export class Challenge {
   readonly #answered = new Set<EntityId>();
   readonly #wrong = new Set<number>();
 
-  /** `max`: upper bound of the numbers, whatever the participant acknowledges. */
+  /** `max`: upper bound of the numbers, regardless of what the participant acknowledges. */
   constructor(writers: readonly NumberedWriter[], max: number) {
     this.#writers = writers;
     this.#max = max;
@@ -53,8 +53,8 @@ export class Challenge {
   }
 
   /**
-   * Handles an acknowledgement of all numbers below `base`. True: all writers are acknowledged correctly, the participant is proven. A
-   * wrong `base` renews all numbers, so that both must be guessed together; an answer to former numbers does not.
+   * Handles an acknowledgement of all numbers below `base`. True: all writers are acknowledged correctly, so the participant is proven. A
+   * wrong `base` renews all numbers, so that both must be guessed together; a response to former numbers does not.
    */
   answer(writer: EntityId, base: number): boolean {
     // A request for the first heartbeat.
@@ -92,7 +92,7 @@ const PROOF_MS = 500;
  * the proof.
  */
 export class Proof {
-  /** Resolves with whether the participant has answered within PROOF_MS. */
+  /** Resolves to whether the participant has responded within PROOF_MS. */
   readonly result: Promise<boolean>;
   readonly #challenge: Challenge;
   readonly #open: Map<EntityId, NumberedWriter>;

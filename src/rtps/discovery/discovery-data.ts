@@ -26,7 +26,7 @@ export interface ParticipantData {
   readonly leaseSeconds: number;
   readonly metaUnicast: readonly Locator[];
   readonly userUnicast: readonly Locator[];
-  /** It has a reader of liveliness messages. */
+  /** Whether it has a reader of liveliness messages. */
   readonly readsLiveliness: boolean;
 }
 
@@ -88,7 +88,7 @@ export function readParticipant(list: ParameterList, domain: number): Participan
   if (announced !== null && announced !== domain) return null;
   const lease = list.seconds(PID.PARTICIPANT_LEASE_DURATION) ?? DEFAULT_LEASE_SECONDS;
   const vendor = list.bytes(PID.VENDOR_ID, 2)?.readUInt16BE(0) ?? VENDOR.UNKNOWN;
-  // In the vendor ranges of others these ids have other meanings.
+  // In the ranges of other vendors these ids have other meanings.
   const further = (id: number): Locator[] => (vendor === VENDOR.UNKNOWN ? list.locators(id) : []);
   return {
     prefix: prefixOf(guid),
@@ -147,7 +147,7 @@ export function readEndpoint(list: ParameterList, isWriter: boolean): EndpointDa
   };
 }
 
-/** 9.6.3.4 (9.6.3.9 from 2.3 on): bits of STATUS_INFO. */
+/** 9.6.3.4 (9.6.3.9 since 2.3): bits of STATUS_INFO. */
 export const STATUS = { DISPOSED: 0x1, UNREGISTERED: 0x2 } as const;
 
 /** Whether inline QoS marks an instance as disposed or unregistered. */

@@ -27,7 +27,7 @@ export interface Peer {
   receivedFromPathSeconds: number;
   /** Its announcements arrive by multicast; otherwise announcements must be sent to it by unicast. */
   isInGroup: boolean;
-  /** It has answered the challenge, so it receives datagrams at the address of `meta`. Until then nothing but challenges is sent there. */
+  /** It has responded to the challenge, so it receives datagrams at the address of `meta`. Until then only challenges are sent there. */
   isProven: boolean;
   /** It has been proven at least once, at this address or another one: its endpoints are matched. */
   wasProven: boolean;
@@ -157,7 +157,7 @@ export class Peers {
 
   /**
    * Whether another participant is proven at a peer's address, or otherwise whether the peer may be challenged now. Active participants
-   * with fewer challenges go first: few datagrams are allowed per address, and one that never answers must not use them up.
+   * with fewer challenges go first: few datagrams are allowed per address, and one that never responds must not use them up.
    */
   challengeTurn(peer: Peer, nowSeconds: number): 'proven address' | 'its turn' | 'not yet' {
     let turn: 'its turn' | 'not yet' = 'its turn';
@@ -170,7 +170,7 @@ export class Peers {
     return turn;
   }
 
-  /** Marks a peer that has answered its challenge. */
+  /** Marks a peer that has responded to its challenge. */
   prove(peer: Peer): void {
     peer.isProven = true;
     peer.wasProven = true;
@@ -178,7 +178,7 @@ export class Peers {
     this.#expectExpiry(peer);
   }
 
-  /** Renews the lease of a peer from which a datagram was received, and changes the path to it if the present one does not work. */
+  /** Renews the lease of a peer from which a datagram was received, and changes the path to it if the current one does not work. */
   recordDatagram(peer: Peer, source: string, interfaces: readonly Interface[], nowSeconds: number): void {
     peer.receivedSeconds = nowSeconds;
     if (source === peer.meta.address) {

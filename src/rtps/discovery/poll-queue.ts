@@ -13,11 +13,11 @@ export class PollQueue<Item> {
   readonly #onBusy: () => void;
   readonly #busy = new Set<Item>();
   readonly #woken = new Set<Item>();
-  /** Items that were not woken have nothing to do before this moment. */
+  /** Items that were not woken need no processing before this time. */
   #dueSeconds = Number.POSITIVE_INFINITY;
   #pausedUntilSeconds = Number.NEGATIVE_INFINITY;
 
-  /** `onBusy`: the queue was empty and is so no longer. */
+  /** `onBusy`: called when the empty queue gets its first item. */
   constructor(onBusy: () => void = () => {}) {
     this.#onBusy = onBusy;
   }
@@ -41,7 +41,7 @@ export class PollQueue<Item> {
 
   /**
    * `process` returns when to process the item again: monotonic seconds; null: when it is woken. Returns when to poll again: the earliest
-   * of these moments, or sooner when more items are queued than one poll processes.
+   * of these times, or sooner when more items are queued than one poll processes.
    */
   poll(nowSeconds: number, process: (item: Item) => number | null): number {
     if (nowSeconds < this.#pausedUntilSeconds) return this.isIdle ? Number.POSITIVE_INFINITY : this.#pausedUntilSeconds;

@@ -70,7 +70,7 @@ export interface EndpointsOptions {
   readonly budget: OctetBudget;
   readonly log: Logger;
   readonly now: () => { readonly seconds: number; readonly ms: number };
-  /** Something may have to be sent. */
+  /** Called when something may have to be sent. */
   readonly onWork: () => void;
   readonly onRefused: (error: unknown) => void;
   /** A remote writer has used a sequence number that is implausibly far ahead. */
@@ -97,8 +97,8 @@ export class Endpoints {
   readonly #publications: StatefulWriter;
   readonly #subscriptions: StatefulWriter;
   /**
-   * Of 8.4.13. It never writes, since the local writers assert no liveliness, but Fast DDS requests its first heartbeat 14 times a second
-   * until it gets one.
+   * The writer of 8.4.13. It never writes, since the local writers assert no liveliness, but Fast DDS requests its first heartbeat 14 times
+   * a second until it gets one.
    */
   readonly #liveliness: StatefulWriter;
   readonly #writers = new Map<EntityId, LocalWriter>();
@@ -160,8 +160,8 @@ export class Endpoints {
   }
 
   /**
-   * Removes a reader created with `isAnnouncedToWritersOnly`, and announces its disposal to the participants that knew it. The last of
-   * these announcements are kept for participants that have not acknowledged them yet.
+   * Removes a reader created with `isAnnouncedToWritersOnly`, and announces its disposal to the participants that received its
+   * announcement. The last of these announcements are kept for participants that have not acknowledged them yet.
    */
   removeReader({ guid, state }: LocalReader): void {
     this.#readers.delete(state.entity);

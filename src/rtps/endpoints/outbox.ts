@@ -20,7 +20,7 @@ export class Outbox {
     this.#network = network;
   }
 
-  /** Sends everything that is due. Returns when to call it again: monotonic seconds, Infinity when nothing is pending. */
+  /** Sends everything that is due. Returns when to poll again: monotonic seconds, Infinity when nothing is pending. */
   poll(nowSeconds: number): number {
     let due = Number.POSITIVE_INFINITY;
     const { busyReaders, busyWriters } = this.#endpoints;

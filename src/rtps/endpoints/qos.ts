@@ -35,7 +35,7 @@ export function incompatiblePolicy(offered: Qos, requested: Qos): string | null 
   return null;
 }
 
-/** No partition means the partition ''. Of patterns only a lone * is supported; ROS 2 uses no others. */
+/** An empty list means the partition ''. The only supported pattern is a single *; ROS 2 uses no others. */
 function sharePartition(a: readonly string[], b: readonly string[]): boolean {
   const ours = a.length > 0 ? a : [''];
   const theirs = b.length > 0 ? b : [''];

@@ -16,9 +16,9 @@ export interface ReaderProxy {
   readonly reader: MatchedReader;
   /** Changes up to this number are not sent to it: it was matched later and is volatile. */
   readonly from: number;
-  /** No data is sent before it has answered a heartbeat. */
+  /** No data is sent before it has responded to a heartbeat. */
   awaitsAnswer: boolean;
-  /** ACKNACKs that only requested a heartbeat, each after one was sent. */
+  /** Number of ACKNACKs that only requested a heartbeat, each after one was sent. */
   heartbeatRequests: number;
   /** The next change to be sent for the first time. */
   next: number;

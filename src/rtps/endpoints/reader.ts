@@ -42,8 +42,8 @@ export interface ReaderOptions {
 
 const MAX_REQUEST_PERIOD_SECONDS = 3;
 /**
- * 8.4.10.1, heartbeatSuppressionDuration: shortest time between equal requests, however many heartbeats arrive, so that an answer can
- * arrive first. It doubles with each request that is not answered.
+ * 8.4.10.1, heartbeatSuppressionDuration: minimum time between equal requests, however many heartbeats arrive, so that a response
+ * can arrive first. It doubles with each request without a response.
  */
 const FIRST_PAUSE_SECONDS = 0.01;
 const MAX_PAUSE_SECONDS = 0.5;
@@ -86,7 +86,7 @@ export class StatefulReader {
     return this.#skipped;
   }
 
-  /** True: `poll` has nothing to do. */
+  /** True: nothing is due, so `poll` need not be called. */
   get isIdle(): boolean {
     return this.#busy.isIdle;
   }
@@ -136,7 +136,7 @@ export class StatefulReader {
     const proxy = this.#proxies.get(sender);
     if (!proxy?.isReliable) return;
     if (!this.#isConfirmed(proxy, Math.max(first - 1, last), count)) {
-      // The acknowledgement asks for another heartbeat, which confirms the number or not.
+      // The acknowledgement requests another heartbeat, which may confirm the number.
       proxy.ackNackDue = true;
       this.#busy.wake(proxy);
       return;
@@ -195,7 +195,7 @@ export class StatefulReader {
     if (proxy.ackNackDue && this.#proxies.has(proxy.writer.guid)) this.#busy.wake(proxy);
   }
 
-  /** Sends everything that is due. Returns when to call it again: monotonic seconds, Infinity when nothing is pending. */
+  /** Sends everything that is due. Returns when to poll again: monotonic seconds, Infinity when nothing is pending. */
   poll(nowSeconds: number, send: SendToWriter): number {
     return this.#busy.poll(nowSeconds, (proxy) => this.#sendDue(proxy, nowSeconds, send));
   }
@@ -311,7 +311,7 @@ export class StatefulReader {
   }
 }
 
-/** The ACKNACK that requests the first heartbeat. Fast DDS answers only base 0, which other implementations do not support. */
+/** The ACKNACK that requests the first heartbeat. Fast DDS responds only to base 0, which other implementations do not support. */
 function firstAckNack({ vendor }: MatchedWriter): NumberSet {
   return { base: vendor === VENDOR.FAST_DDS ? 0 : 1, numbers: [] };
 }

@@ -9,7 +9,7 @@ export type { MatchedReader } from './reader-proxy.ts';
 /** One sample in a writer's history (8.2.6, CacheChange). */
 export interface Change {
   readonly sequenceNumber: number;
-  /** Serialised; a function where the octets depend on the reader. Null: no payload. */
+  /** Serialized; a function where the octets depend on the reader. Null: no payload. */
   readonly payload: Buffer | ((reader: MatchedReader) => Buffer) | null;
   readonly isKey: boolean;
   readonly inlineQos: Buffer | null;
@@ -42,9 +42,9 @@ export type SendToReader = (reader: MatchedReader, actions: readonly WriterActio
 
 /** 8.4.2.2.3: heartbeats are repeated until everything is acknowledged, with a period that doubles up to this. */
 const LAST_HEARTBEAT_SECONDS = 3;
-/** Samples of a periodic writer that may be unacknowledged before one asks for an acknowledgement. */
+/** Samples of a periodic writer that may be unacknowledged before one requests an acknowledgement. */
 const UNACKNOWLEDGED = 4;
-/** Longest period for which that holds: acknowledgements also show that the path works (`peers.ts`). */
+/** Longest period to which UNACKNOWLEDGED applies: acknowledgements also show that the path works (`peers.ts`). */
 const LONGEST_PERIOD_SECONDS = 1.2;
 /** After this many requests for a heartbeat the reader counts as having received one: some readers acknowledge it in no other form. */
 const MAX_HEARTBEAT_REQUESTS = 5;
@@ -80,7 +80,7 @@ export class StatefulWriter {
     return this.#proxies.size;
   }
 
-  /** True: `poll` has nothing to do. */
+  /** True: nothing is due, so `poll` need not be called. */
   get isIdle(): boolean {
     return this.#busy.isIdle;
   }
@@ -114,7 +114,7 @@ export class StatefulWriter {
     while (this.#history.size > this.#options.depth) this.#history.delete(this.#first());
     for (const proxy of this.#recipientsOf(change.only, sequenceNumber)) {
       this.#busy.wake(proxy);
-      // The sample is sent once the reader has answered a heartbeat.
+      // The sample is sent once the reader has responded to a heartbeat.
       if (proxy.awaitsAnswer) {
         proxy.heartbeatRequested = true;
         proxy.heartbeatPeriodSeconds = FIRST_HEARTBEAT_SECONDS;
@@ -129,7 +129,7 @@ export class StatefulWriter {
     for (const [number, change] of this.#history) if (change.instance === instance) this.#history.delete(number);
   }
 
-  /** Adds a reader. The state of one that is matched already is reset, because it has lost its own. */
+  /** Adds a reader. The state of a reader that is matched already is reset, because the reader has lost its own. */
   match(reader: MatchedReader, nowSeconds: number): void {
     const proxy = newProxy(reader, this.#options, this.#last, nowSeconds);
     this.#drop(reader.guid);
@@ -152,8 +152,8 @@ export class StatefulWriter {
   }
 
   /**
-   * The readers to which something must be sent for a change. Of a change for one reader alone the others get a GAP with the next change
-   * for them, since a writer with hundreds of readers would otherwise send hundreds of GAPs per change. A volatile writer sends the GAP at
+   * The readers to which something must be sent for a change. If a change is for one reader alone, the others get a GAP with their next
+   * change, since a writer with hundreds of readers would otherwise send hundreds of GAPs per change. A volatile writer sends the GAP at
    * once, because it needs all acknowledgements to drop the change.
    */
   #recipientsOf(only: Guid | null, sequenceNumber: number): Iterable<ReaderProxy> {
@@ -186,7 +186,7 @@ export class StatefulWriter {
     // Every ACKNACK lists all missing changes, so it replaces the former requests. Changes not sent yet are not missing.
     proxy.requested = new Set(numbers.filter((number) => number > 0 && number < proxy.next));
     for (const number of proxy.requestedFragments.keys()) if (number < base) proxy.requestedFragments.delete(number);
-    // The reader may have missed the first heartbeat, so its request is answered even if nothing else is due.
+    // The reader may have missed the first heartbeat, so its request gets a response even if nothing else is due.
     if (!isFinal && numbers.length === 0 && (acknowledged < this.#lastRequiredBy(proxy) || base <= 1)) proxy.heartbeatRequested = true;
     if (proxy.heartbeatRequested || !this.#isSettled(proxy)) this.#busy.wake(proxy);
     else this.#busy.rest(proxy);
@@ -202,7 +202,7 @@ export class StatefulWriter {
     this.#busy.wake(proxy);
   }
 
-  /** Sends what is due now. Returns when to be called again: monotonic seconds, Infinity when nothing is waiting. */
+  /** Sends what is due now. Returns when to poll again: monotonic seconds, Infinity when nothing is pending. */
   poll(nowSeconds: number, send: SendToReader): number {
     return this.#busy.poll(nowSeconds, (proxy) => {
       const actions = this.#actionsFor(proxy, nowSeconds);
@@ -220,7 +220,7 @@ export class StatefulWriter {
     const isRequested = proxy.requested.size > 0 || proxy.requestedFragments.size > 0;
     const isDue = proxy.acknowledged < required && nowSeconds >= proxy.heartbeatAt;
     const periodSeconds = nowSeconds - proxy.sentAt;
-    // The next sample comes before this heartbeat would be repeated, and contains one, too.
+    // The next sample is due before this heartbeat would be repeated, and is sent with one as well.
     const needsAnswer =
       !this.#options.isPeriodic ||
       !hasNewChanges ||
@@ -228,7 +228,7 @@ export class StatefulWriter {
       proxy.heartbeatRequested ||
       periodSeconds > LONGEST_PERIOD_SECONDS ||
       required - proxy.acknowledged > UNACKNOWLEDGED;
-    // A heartbeat covers also the changes for other readers, so it is sent together with the GAPs for them.
+    // A heartbeat also covers the changes for other readers, so it is sent together with the GAPs for them.
     if ((hasNewChanges || isRequested || isDue || proxy.heartbeatRequested) && !proxy.awaitsAnswer) {
       // The heartbeat excludes the changes that left the history unsent; GAPs are needed only for those above its first number.
       let number = Math.max(proxy.next, this.#first());
@@ -242,7 +242,7 @@ export class StatefulWriter {
     if (isRequested) this.#addRequested(proxy, nowSeconds, actions, irrelevant);
     if (irrelevant.length > 0 && reader.reliable) actions.push({ kind: 'gap', numbers: [...new Set(irrelevant)].sort((a, b) => a - b) });
     if (reader.reliable && (actions.length > 0 || proxy.heartbeatRequested || isDue)) {
-      // A reader whose numbers begin far above 1 cannot order data before it knows the first number, which this empty heartbeat contains.
+      // A reader whose numbers begin far above 1 cannot order data before it has the first number, which this empty heartbeat contains.
       if (reader.numberOffset && proxy.acknowledged < 0 && actions.length > 0)
         actions.unshift({ kind: 'heartbeat', first: this.#first(), last: this.#first() - 1, isFinal: true });
       actions.push({ ...this.#heartbeat(proxy), isFinal: !needsAnswer });
@@ -254,8 +254,8 @@ export class StatefulWriter {
   }
 
   /**
-   * A volatile reader of Cyclone DDS begins behind the last number of its first heartbeat. Until it has answered one, heartbeats therefore
-   * end with the last change before it was matched; otherwise a later sample that is lost in transit would never be requested.
+   * A volatile reader of Cyclone DDS begins after the last number of its first heartbeat. Until it has responded to one, heartbeats
+   * therefore end with the last change before it was matched; otherwise a later sample that is lost in transit would never be requested.
    */
   #heartbeat({ awaitsAnswer, from }: ReaderProxy): Extract<WriterAction, { kind: 'heartbeat' }> {
     if (awaitsAnswer) return { kind: 'heartbeat', first: Math.min(this.#first(), from + 1), last: from };

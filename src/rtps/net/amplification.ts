@@ -11,7 +11,7 @@ interface Account {
 
 /** IPv4 and UDP headers. */
 const HEADER_OCTETS = 28;
-/** Pauses double without an answer, so that the few datagrams cover the start of a slow participant. */
+/** Pauses double without a response, so that the few datagrams cover the start of a slow participant. */
 const FIRST_PAUSE_SECONDS = 0.1;
 const LAST_PAUSE_SECONDS = 3;
 

@@ -37,7 +37,7 @@ export interface DatagramHandler {
 
 /** The network operations of a participant, implemented over UDP and, for tests, in memory. */
 export interface Network {
-  /** Reads the present interfaces to be announced. */
+  /** Reads the current interfaces to be announced. */
   interfaces(): Interface[];
   /** Whether an address belongs to this machine, as of the last call of `interfaces`. */
   isOwn(address: string): boolean;
@@ -46,8 +46,8 @@ export interface Network {
   /** Joins the multicast group on these interfaces, and leaves it on all others. */
   join(interfaces: readonly Interface[]): void;
   /**
-   * `mayBeUnreachable`: the host may be unreachable. While the kernel resolves such an address, for seconds, it queues the datagrams and a full
-   * queue blocks the socket, so these datagrams are sent from a separate one.
+   * `mayBeUnreachable`: the host may be unreachable. While the kernel resolves such an address, for seconds, it queues the datagrams, and a
+   * full queue blocks the socket, so these datagrams are sent from a separate one.
    */
   send(channel: Channel, datagram: Buffer, address: string, port: number, mayBeUnreachable?: boolean): void;
   /** Sends to the multicast group from one interface. */
@@ -115,7 +115,7 @@ export class UdpNetwork implements Network {
     const problem = attempt(() => {
       this.#all = this.#readInterfaces();
     });
-    // Reading them takes a netlink socket, which fails when no file descriptor is free.
+    // Reading them needs a netlink socket, which fails when no file descriptor is free.
     if (problem && this.#wasReadable) {
       setImmediate(() => this.#handler?.onProblem('cannot read the network interfaces', { error: problem.message }));
     }
@@ -291,7 +291,7 @@ export interface Reading {
   recvStop(): void;
 }
 
-/** From this many datagrams per second on, reading is suspended after each turn for this long, so that the next turn reads several. */
+/** At or above this many datagrams per second, reading is suspended after each turn for this long, so that the next turn reads several. */
 const SUSPEND_FROM_HERTZ = 50;
 const SUSPEND_MS = 25;
 /** The pause is shorter at rates at which more than this many are expected after it: they wait in the kernel's buffer of 200 kB. */

@@ -25,7 +25,7 @@ export type Primitive =
   | 'float64'
   | 'string';
 
-/** The serialised form of a message: its fields in order. */
+/** The serialized form of a message: its fields in order. */
 export interface Layout {
   readonly fields: readonly (readonly [name: string, type: FieldType])[];
 }
@@ -49,7 +49,7 @@ const SIZE: Readonly<Record<Exclude<Primitive, 'string'>, number>> = {
   float64: 8,
 };
 
-/** Serialises a message as little-endian CDR with its encapsulation header. */
+/** Serializes a message as little-endian CDR with its encapsulation header. */
 export function encode(layout: Layout, message: Message): Buffer {
   const encoder = new Encoder();
   encoder.struct(layout, message);

@@ -15,7 +15,7 @@ export interface Origin {
 
 export interface DataSubmessage extends Origin {
   readonly sequenceNumber: number;
-  /** Serialised data or key, as a view of the datagram's memory; null: neither. */
+  /** Serialized data or key, as a view of the datagram's memory; null: neither. */
   readonly payload: Buffer | null;
   /** The payload is only a key: the instance was disposed or unregistered. */
   readonly isKey: boolean;
@@ -37,7 +37,7 @@ export interface HeartbeatSubmessage extends Origin {
   readonly first: number;
   readonly last: number;
   readonly count: number;
-  /** No answer is requested. */
+  /** No response is requested. */
   readonly isFinal: boolean;
 }
 
@@ -47,7 +47,7 @@ export interface HeartbeatFragSubmessage extends Origin {
 }
 
 export interface GapSubmessage extends Origin {
-  /** Irrelevant are the numbers from `start` to below the set's base, and the set's numbers. */
+  /** The irrelevant numbers are those from `start` to below the set's base, and those of the set. */
   readonly start: number;
   readonly set: NumberSet;
 }
@@ -109,7 +109,7 @@ export function readMessage(datagram: Buffer, own: GuidPrefix, handler: MessageH
     } else if (kind === SUBMESSAGE.INFO_TS) {
       sourceTimestampMs = (flags & 0x02) !== 0 ? null : timestampMs(body, little);
     } else if (kind === SUBMESSAGE.INFO_SRC) {
-      // Forwarded for another participant (8.3.7.9), to which the former timestamp does not apply.
+      // The rest is forwarded for another participant (8.3.7.9), to which the former timestamp does not apply.
       sender = prefixAt(body, 8);
       sourceTimestampMs = null;
       if (sender === own || !handler.onMessage(sender)) return;

@@ -15,7 +15,7 @@ import {
   SUBMESSAGE,
 } from './protocol.ts';
 
-/** Serialisation of messages: a header (9.4.4) and submessages (9.4.5), little endian. */
+/** Serialization of messages: a header (9.4.4) and submessages (9.4.5), little endian. */
 const FLAG_LITTLE_ENDIAN = 0x01;
 /** Octets from the end of the field octetsToInlineQos to the inline QoS. */
 const TO_INLINE_QOS = 16;

@@ -1,12 +1,12 @@
 import { Malformed } from './protocol.ts';
 
-/** 9.4.2.6 and 9.4.2.8: at most this many numbers from the base on. */
+/** 9.4.2.6 and 9.4.2.8: at most this many numbers from the base. */
 export const MAX_SET_BITS = 256;
 
 /** A set of sequence or fragment numbers: a base and a bitmap. An ACKNACK acknowledges all numbers below the base. */
 export interface NumberSet {
   readonly base: number;
-  /** Ascending, from `base` on. */
+  /** Ascending, from `base`. */
   readonly numbers: readonly number[];
 }
 
@@ -55,7 +55,7 @@ function readBitmap(buffer: Buffer, at: number, littleEndian: boolean, base: num
   return { set: { base, numbers }, end: at + 4 + 4 * words };
 }
 
-/** Bit count and bitmap of a set, little endian; numbers beyond MAX_SET_BITS are left out. */
+/** Bit count and bitmap of a set, little endian; numbers beyond MAX_SET_BITS are omitted. */
 export function bitmapOf({ base, numbers }: NumberSet): Buffer {
   const last = numbers.findLast((number) => number - base < MAX_SET_BITS);
   const bits = last === undefined ? 0 : last - base + 1;

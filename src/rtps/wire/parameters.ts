@@ -10,7 +10,7 @@ const LOCATOR_OCTETS = 24;
 const MAX_PARAMETERS = 256;
 /** 9.3.2: Duration_t's infinity. */
 const INFINITE_SECONDS = 0x7fffffff;
-/** What has an unknown parameter with this bit must be ignored as a whole (9.6.2.2.1, table 9.11). */
+/** Data with an unknown parameter that has this bit must be ignored as a whole (9.6.2.2.1, table 9.11). */
 const MUST_UNDERSTAND = 0x4000;
 const UNDERSTOOD: ReadonlySet<number> = new Set(Object.values(PID));
 
@@ -32,7 +32,7 @@ export class ParameterList {
     this.isUnderstood = isUnderstood;
   }
 
-  /** Reads the list at `offset`; `end` is the offset behind its sentinel. Throws Malformed when it is truncated. */
+  /** Reads the list at `offset`; `end` is the offset after its sentinel. Throws Malformed when it is truncated. */
   static read(buffer: Buffer, offset: number, littleEndian: boolean): { readonly list: ParameterList; readonly end: number } {
     const parameters: Parameter[] = [];
     let at = offset;
@@ -99,7 +99,7 @@ export class ParameterList {
     return value.subarray(4, 4 + length);
   }
 
-  /** A string, cut to `LIMITS.nameOctets`. */
+  /** A string, truncated to `LIMITS.nameOctets`. */
   text(id: number): string | null {
     return this.octets(id)?.toString('utf8', 0, LIMITS.nameOctets).replace(/\0$/, '') ?? null;
   }

@@ -45,7 +45,7 @@ export class Snapshots {
       return { descriptor, sizeBytes: size, takenMs, close };
     } catch (failure) {
       cancel(); // A thread that recovers from a hang would otherwise continue the copy.
-      if (descriptor !== null) fs.unlink(file, () => undefined); // A live thread unlinks the file itself; a dead one cannot.
+      if (descriptor !== null) fs.unlink(file, () => undefined); // A running thread unlinks the file itself; a terminated one cannot.
       close();
       throw refusal(failure as Error, signal);
     } finally {

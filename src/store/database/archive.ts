@@ -60,7 +60,7 @@ export class Archive implements Recordings {
     this.hours = new Hours(db, { nodes: this.#nodes, samples, notes, nowMs, onDamage: (reason) => this.replaceDamaged(reason) });
   }
 
-  /** Whether the real database is open. Without it records wait in memory and reads see only those. */
+  /** Whether the real database is open. Without it, records wait in memory and reads return only those. */
   get isOpen(): boolean {
     return this.#file.isOpen;
   }
@@ -79,7 +79,7 @@ export class Archive implements Recordings {
     return this.#file.db;
   }
 
-  /** Opens the database; throws when that is impossible for now. Until it succeeds, an in-memory database serves. */
+  /** Opens the database; throws when that is impossible for now. Until it succeeds, an in-memory database is used. */
   open(): void {
     this.#file.open();
   }
@@ -99,7 +99,7 @@ export class Archive implements Recordings {
     return Math.max(this.alerts.lastSegment(), this.samples.lastSegment());
   }
 
-  /** Records how often a node publishes from `sinceMs` on, a time of that node's clock. Throws when it cannot be written yet. */
+  /** Records how often a node publishes since `sinceMs`, a time of that node's clock. Throws when it cannot be written yet. */
   setRate(node: string, hertz: number, sinceMs = this.#options.nowMs()): void {
     this.notes.addRate(node, { sinceMs, hertz });
     this.#saveNotes();
@@ -146,7 +146,7 @@ export class Archive implements Recordings {
     );
   }
 
-  /** Adds samples. While `isNewcomer` is true for a node without stored samples, its samples stay in memory, where reads see them. */
+  /** Adds samples. While `isNewcomer` is true for a node without stored samples, its samples stay in memory; reads include them. */
   append(segment: number, node: string, columns: Columns, isNewcomer = false): void {
     if (!isNewcomer) this.#nodes.keep(node);
     this.samples.add(segment, { node, columns });
@@ -227,7 +227,7 @@ export class Archive implements Recordings {
     try {
       if (this.isOpen) this.#file.guard(() => this.#file.reopenIfDeleted());
     } catch {
-      // The write that follows meets the same problem and reports it.
+      // The next write encounters the same problem and reports it.
     }
   }
 

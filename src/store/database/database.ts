@@ -2,13 +2,14 @@ import { accessSync, closeSync, constants, existsSync, lstatSync, openSync, read
 import { DatabaseSync } from 'node:sqlite';
 import { isoUtc } from '../../core/time/time.ts';
 
-/** "EdgH": identifies our databases among other SQLite files. */
+/** "EdgH": identifies the databases of this program among other SQLite files. */
 export const APPLICATION_ID = 0x45646748;
 export const SCHEMA_VERSION = 5;
 const TABLES = ['node', 'rate', 'raw', 'raw_hour', 'minute', 'hour', 'episode', 'alert_change', 'clock_event', 'shutdown_request'];
 /**
  * Few rows are written, and rarely, to spare flash: `raw` has one blob per minute and node (chunk.ts), in order of arrival, so that the
- * blobs of all nodes share pages; `minute` and `hour` have one blob per hour and node (summary-codec.ts). Only rare records such as alerts have one row each.
+ * blobs of all nodes share pages; `minute` and `hour` have one blob per hour and node (summary-codec.ts). Only rare records such as alerts
+ * have one row each.
  */
 const SCHEMA = `
 -- remote: its samples came from another machine.
@@ -54,7 +55,7 @@ export interface OpenedDatabase {
 
 const CORRUPT = 11;
 const NOT_A_DATABASE = 26;
-/** SQLITE_IOERR_SHORT_READ: the file is shorter than its header says. An unreadable disk has another code. */
+/** SQLITE_IOERR_SHORT_READ: the file is shorter than its header states. An unreadable disk has another code. */
 const SHORT_READ = 522;
 
 /** Whether an error means that the file's content is damaged, as opposed to a full disk, a lock or a bug. */
@@ -76,7 +77,7 @@ function pragma(db: DatabaseSync, name: string): number {
   return Number(Object.values(row)[0]);
 }
 
-/** Checks the header, and the size in it against the file's size: SQLite itself notices a mismatch only when it reads there. */
+/** Checks the header, and the size in it against the file's size: SQLite itself detects a mismatch only when it reads the missing part. */
 function checkFile(path: string): void {
   // Opening a FIFO would block until it has a writer, possibly forever.
   if (!statSync(path).isFile()) throw new Unusable('not a file');
@@ -97,8 +98,8 @@ function checkFile(path: string): void {
 }
 
 /**
- * Checks that an open database's file still has its header. SQLite holds an exclusive lock, trusts its page cache and would not notice.
- * `descriptor` must stay open as long as the database: closing any descriptor of the file releases its POSIX locks.
+ * Checks that an open database's file still has its header. SQLite holds an exclusive lock and reads from its page cache, so it would not
+ * detect that. `descriptor` must stay open as long as the database: closing any descriptor of the file releases its POSIX locks.
  */
 export function checkStillThere(descriptor: number): void {
   const start = Buffer.alloc(MAGIC.length);
@@ -200,7 +201,7 @@ export interface DatabaseFileOptions {
   readonly onQuarantined: (path: string, reason: string) => void;
 }
 
-/** The tables' owner, which moves from one database to the next. */
+/** The owner of the tables, which switches from one database to the next. */
 export interface DatabaseUser {
   /** Switches to another database, before anything is read from it. The previous one is closed. */
   use(db: DatabaseSync): void;
@@ -307,7 +308,7 @@ export class DatabaseFile {
     this.open();
   }
 
-  /** Runs `work`. If it meets damage, the database is quarantined and `again` (`work` by default) runs on a new one. */
+  /** Runs `work`. If it encounters damage, the database is quarantined and `again` (`work` by default) runs on a new one. */
   guard<T>(work: () => T, again: () => T = work): T {
     try {
       return work();
@@ -354,7 +355,7 @@ export class DatabaseFile {
     try {
       this.#db.close();
     } catch {
-      // The database is damaged or deleted; nothing is left to close properly.
+      // The database is damaged or deleted, so it cannot be closed properly.
     }
     this.#closeDescriptor();
     this.#db = db;

@@ -8,13 +8,13 @@ export const MINUTE_DAYS = 90;
 export const HOUR_DAYS = 730;
 export const ALERT_DAYS = 1825;
 
-/** Number of hours that must have been recorded near a time before pruning by age trusts it. */
+/** Number of hours that must have been recorded near a time before it is used for pruning by age. */
 const SETTLED_HOURS = 24;
 
 /**
- * The reference time for ages. A clock set wrong by weeks or years must not delete data, and a machine may have booted with it, so that
- * no step was seen. The wall clock is trusted once a day's hours have been recorded near it; until then nothing is pruned by age. Null:
- * less than that was recorded.
+ * The reference time for ages. A clock that is wrong by weeks or years must not cause data to be deleted, and a machine may have booted
+ * with such a clock, so that no step was detected. The wall clock is used once a day's hours have been recorded near it; until then
+ * nothing is pruned by age. Null: less than that was recorded.
  */
 function settledMs(db: DatabaseSync, nowMs: number): number | null {
   const hour = db.prepare('SELECT hour_ms AS ms FROM hour WHERE node_id = ? AND hour_ms <= ? ORDER BY hour_ms DESC LIMIT 1 OFFSET ?');
@@ -27,8 +27,8 @@ function settledMs(db: DatabaseSync, nowMs: number): number | null {
 }
 
 /**
- * The first segment with samples of an hour between a time and now. Samples that arrived earlier are older than that time, whatever their
- * time stamps say: a clock that was wrong for a while does not keep them. Null: nothing was recorded since.
+ * The first segment with samples of an hour between a time and now. Samples that arrived earlier are older than that time, regardless of
+ * their timestamps: a clock that was wrong for a while does not keep them. Null: nothing was recorded since.
  */
 function firstYoungSegment(db: DatabaseSync, fromMs: number, nowMs: number): number | null {
   const row = db

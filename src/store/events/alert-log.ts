@@ -206,8 +206,8 @@ export class AlertTable {
   }
 
   /**
-   * Saves one change; saving it again has no effect. The newer of two changes is the one saved later, not the one with the later time
-   * stamp, because the clock may have been set back. `raisedMs` is the start of the episode if earlier changes of it are not stored here.
+   * Saves one change; saving it again has no effect. The newer of two changes is the one saved later, not the one with the later
+   * timestamp, because the clock may have been set back. `raisedMs` is the start of the episode if earlier changes of it are not stored.
    * Returns whether the change is new: neither stored before nor of a resolved episode.
    */
   save(alert: Alert, mark: Mark = BEFORE_ALL, raisedMs?: number): boolean {

@@ -79,7 +79,7 @@ export class Notes {
     this.#unsavedRates = this.#unsavedRates.filter((entry) => entry.node !== node);
   }
 
-  /** Saves what is not saved yet; throws if it cannot be written. `idOf` returns null for a node without a row. */
+  /** Saves everything that is not saved yet; throws if it cannot be written. `idOf` returns null for a node without a row. */
   save(db: DatabaseSync, idOf: (node: string) => number | null): void {
     this.#unsavedRates = this.#unsavedRates.filter(({ node, rate }) => {
       const id = idOf(node);
@@ -133,7 +133,7 @@ export function clockTimeMs(events: readonly ClockEvent[], fromMs: number, toMs:
 
 /**
  * The future part of a range, up to the times that the clock reached before a step back, as a clock event, so that it does not count as a
- * gap. Empty if the range ends by now.
+ * gap. Empty if the range does not extend into the future.
  */
 export function futureJump(events: readonly ClockEvent[], nowMs: number, toMs: number, firstSeenMs: number): readonly ClockEvent[] {
   if (toMs <= nowMs) return NONE;

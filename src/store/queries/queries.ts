@@ -189,7 +189,7 @@ export function aggregate(archive: Archive, query: AggregateQuery, nowMs: number
   const answerUntil = (ms: number): void => {
     for (const bucket of buckets.takeUntil(ms)) answer.push(toAggregate(archive, node, bucket, known));
   };
-  // The range is not cut at the present time: after the clock was set back there are samples of later times.
+  // The range is not cut at the current time: after the clock was set back there are samples with later times.
   for (const hourMs of archive.hours.starts(node, hourOf(known.fromMs), query.toMs)) {
     answerUntil(hourMs);
     const hour = archive.hours.hour(node, hourMs);
@@ -241,7 +241,7 @@ function expectedSamples({ notes }: Archive, node: string, { fromMs, toMs }: Tim
   return Math.round(expected);
 }
 
-/** `known`: start of the node's samples and the present time. */
+/** `known`: start of the node's samples and the current time. */
 function toAggregate(archive: Archive, node: string, bucket: Bucket, known: { fromMs: number; nowMs: number }): Aggregate {
   const { summary, histograms } = bucket;
   const { nowMs } = known;

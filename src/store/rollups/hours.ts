@@ -16,7 +16,7 @@ export interface HourSources {
   readonly samples: RawSamples;
   readonly notes: Notes;
   readonly nowMs: () => number;
-  /** Replaces the damaged database by a new one. */
+  /** Replaces the damaged database with a new one. */
   readonly onDamage: (reason: string) => void;
 }
 

@@ -12,7 +12,7 @@ import { StepTable } from './step-table.ts';
 function inflate(blob: Uint8Array): ByteReader {
   try {
     const { buffer, engine } = inflateSync(blob, { info: true }) as unknown as { buffer: Uint8Array; engine: { bytesWritten: number } };
-    // zlib ignores what follows.
+    // zlib ignores trailing bytes.
     if (engine.bytesWritten === blob.length) return new ByteReader(buffer);
   } catch {
     // Truncated, or not written by this program.

@@ -102,7 +102,7 @@ function readSequence(input: ByteReader, into: Uint32Array): void {
 }
 
 /**
- * Packs samples into the blob of one row: format, count, first time stamp, differences of the time stamps to an even spacing, the four
+ * Packs samples into the blob of one row: format, count, first timestamp, differences of the timestamps to an even spacing, the four
  * metrics, the statuses as runs, and the sequence numbers. About 6 bytes per sample at 1 Hz, and one more where remote nodes are
  * received.
  */
@@ -213,7 +213,7 @@ export class ByteWriter {
   }
 }
 
-/** Reads what ByteWriter wrote. Throws RangeError beyond the end, so that a truncated blob is detected. */
+/** Reads the formats of ByteWriter. Throws RangeError beyond the end, so that a truncated blob is detected. */
 export class ByteReader {
   readonly #bytes: Uint8Array;
   readonly #view: DataView;
@@ -251,12 +251,11 @@ export class ByteReader {
     return value;
   }
 
-  /** Skips `count` doubles. */
   skipDoubles(count: number): void {
     this.#offset += 8 * count;
   }
 
-  /** Must be called after the last value: bytes left over mean a damaged blob. */
+  /** Must be called after the last value: remaining bytes mean a damaged blob. */
   end(): void {
     if (this.#offset !== this.#bytes.length) throw new RangeError('bytes after the end');
   }

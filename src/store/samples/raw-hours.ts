@@ -18,7 +18,7 @@ interface OpenHour {
 const SILENT_MS = 2 * HOUR_MS;
 
 /**
- * Maps an hour of a node's time stamps to the segments that contain samples of it: raw samples are stored in order of arrival, but are
+ * Maps an hour of a node's timestamps to the segments that contain samples of it: raw samples are stored in order of arrival, but are
  * searched by time. One row per hour and node, written when the hour begins and when the next one does; the last segment of an hour in
  * progress is known in memory and, after a restart, from the samples. Clocks that are wrong or set make the ranges longer, never wrong.
  */

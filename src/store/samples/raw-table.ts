@@ -14,8 +14,8 @@ interface Piece {
 }
 
 /**
- * Raw samples, one row per chunk, in order of arrival: what the nodes published in a minute is written to adjacent pages, however many
- * nodes there are. A chunk lies within one hour; chunks of different segments may overlap after the clock was set back.
+ * Raw samples, one row per chunk, in order of arrival: the statuses of a minute are written to adjacent pages, however many nodes there
+ * are. A chunk lies within one hour; chunks of different segments may overlap after the clock was set back.
  */
 export class RawTable {
   readonly #db: DatabaseSync;
@@ -50,7 +50,7 @@ export class RawTable {
     return this.#db.prepare('SELECT 1 FROM raw WHERE segment = ? AND node_id = ? LIMIT 1').get(segment, nodeId) !== undefined;
   }
 
-  /** The first segment from this one on; null: there is none. */
+  /** The first segment at or after this one; null: there is none. */
   nextSegment(from: number): number | null {
     return (this.#db.prepare('SELECT min(segment) AS segment FROM raw WHERE segment >= ?').get(from) as { segment: number | null }).segment;
   }
@@ -161,12 +161,12 @@ export class RawTable {
   }
 }
 
-/** SQLite stores a row of up to 488 bytes within a page of 2048; a longer one takes another page for itself. 20 are for the other columns. */
+/** SQLite stores a row of up to 488 bytes within a page of 2048; a longer one takes an extra page. 20 bytes are for the other columns. */
 const ROW_BYTES = 468;
-/** From this length on, the pages of a row are well filled. */
+/** At or above this length, the pages of a row are well filled. */
 const LONG_ROW_BYTES = 4 * ROW_BYTES;
 
-/** The rows of a chunk. One that would not fill the pages it takes is divided. */
+/** The rows of a chunk. A row that would not fill its pages is divided. */
 function* toRows(chunk: Columns): Generator<{ fromMs: number; toMs: number; samples: Uint8Array }> {
   const samples = compressed(chunk);
   const rows = samples.length > LONG_ROW_BYTES ? 1 : Math.ceil(samples.length / ROW_BYTES);
@@ -206,7 +206,7 @@ function overlapping(pieces: readonly Piece[]): Piece[][] {
 /** With Node's defaults, 280 kB per chunk would be allocated: with those of 300 nodes, the service stayed 15 MB larger. */
 const COMPRESSION = { windowBits: 12, memLevel: 5, chunkSize: 4096 };
 
-/** A fifth shorter than the chunk. */
+/** Compresses a chunk, by about a fifth. */
 function compressed(chunk: Columns): Uint8Array {
   return deflateRawSync(encodeChunk(chunk), COMPRESSION);
 }

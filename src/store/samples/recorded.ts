@@ -23,7 +23,7 @@ export interface SegmentPart {
 
 /** Reads records in the order in which they were recorded. */
 export interface Recordings {
-  /** Parts of the segments from this one on, ascending by segment; parts of one segment come in any order. */
+  /** Parts of this segment and all later ones, ascending by segment; parts of one segment come in any order. */
   segmentParts(fromSegment: number, node: string | null): Iterable<SegmentPart>;
   changesAfter(after: Mark, node: string | null, limit: number): readonly RecordedChange[];
 }

@@ -5,7 +5,7 @@ import type { Leftover } from '../thread/protocol.ts';
 import type { WaitingSegment } from './backlog.ts';
 import { type Spool, setRow } from './spool.ts';
 
-/** Length of a segment, and thus the most that a power cut can lose. */
+/** Length of a segment, and thus the maximum loss in a power cut. */
 const SEGMENT_SECONDS = 60;
 /** At high rates a segment ends earlier, which bounds the spool. */
 const SEGMENT_BYTES = 2 * 1024 * 1024;

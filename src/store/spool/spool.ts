@@ -114,7 +114,7 @@ export class Spool {
     fs.rmSync(this.#file(segment), { force: true });
   }
 
-  /** Drops a segment's samples and keeps its alerts and shutdown requests. Returns the size of what remains, in bytes. */
+  /** Drops a segment's samples and keeps its alerts and shutdown requests. Returns the remaining size in bytes. */
   dropSamples(segment: number): number {
     const file = this.#file(segment);
     const lines = fs.readFileSync(file, 'utf8').split('\n').slice(0, -1);
@@ -238,7 +238,7 @@ function isAlert(document: Partial<Alert>): document is Alert {
   );
 }
 
-/** Whether a time fits into an integer column. A node with a broken clock, or a hostile one, can send any value. */
+/** Whether a time fits into an integer column. A node with a broken clock, or a malicious one, can send any value. */
 export function isStorableTime(timestampMs: number): boolean {
   return Math.abs(timestampMs) <= 2 ** 51;
 }
@@ -257,7 +257,7 @@ export function setRow(
   sequence: number,
   timestampMs: number = Date.parse(status.timestamp),
 ): void {
-  columns.timestampMs[row] = Math.trunc(timestampMs); // The time stamp's text has whole milliseconds.
+  columns.timestampMs[row] = Math.trunc(timestampMs); // The timestamp's text has whole milliseconds.
   METRICS.forEach((metric, m) => {
     (columns.metrics[m] as Float64Array)[row] = status[metric] ?? Number.NaN;
   });

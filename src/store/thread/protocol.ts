@@ -15,7 +15,7 @@ import type { ShutdownQuery, ShutdownRecord } from '../../core/shutdown/shutdown
 import type { ClockEvent } from '../../core/time/clock-watch.ts';
 import type { Columns } from '../samples/chunk.ts';
 
-/** Requests to the store's thread and their answers. Requests of one queue are served in order. */
+/** Requests to the store's thread and their responses. Requests of one queue are served in order. */
 export interface Operations {
   open: { request: OpenRequest; answer: OpenAnswer };
   append: { request: { segment: number; node: string; columns: Columns; isNewcomer: boolean }; answer: null };
@@ -23,7 +23,7 @@ export interface Operations {
   forget: { request: { segment: number }; answer: null };
   /** Drops a newcomer. */
   drop: { request: { node: string }; answer: null };
-  /** Answers whether the change is new. */
+  /** Returns whether the change is new. */
   alert: { request: { alert: Alert; mark: Mark }; answer: boolean };
   rate: { request: { node: string; hertz: number; sinceMs: number }; answer: null };
   clockEvent: { request: ClockEvent; answer: null };
@@ -82,7 +82,7 @@ export interface Written {
   readonly oldestSampleMs: number | null;
   /** Changes of remote nodes' alerts that exceeded the daily write budget. */
   readonly alertsNotStored: number;
-  /** Set when this commit opened the database: its open episodes that this run does not know. */
+  /** Set when this commit opened the database: its open episodes that are new to this run. */
   readonly openAlerts?: readonly Alert[];
   /** Set with `openAlerts`: first and last receive times of the remote nodes. */
   readonly remoteNodes?: readonly KnownNode[];

@@ -30,7 +30,7 @@ export interface StoreThreadOptions {
 
 /**
  * Writes the recorded segments to the database through the store's thread. It retries while the disk fails and starts a new thread when
- * one dies. Unwritten records stay in the spool.
+ * one terminates. Unwritten records stay in the spool.
  */
 export class StoreThread {
   readonly #options: StoreThreadOptions;
@@ -88,7 +88,6 @@ export class StoreThread {
     }
   }
 
-  /** Ends all retries. */
   endRetries(): void {
     this.#stopping = true;
     if (this.#retryTimer) this.#timers.clearTimeout(this.#retryTimer);
@@ -105,7 +104,7 @@ export class StoreThread {
     }
     this.#recorder.close();
     if (!client) return;
-    await client.request('close', null).catch(() => null); // A thread that died has closed the database.
+    await client.request('close', null).catch(() => null); // A terminated thread has closed the database.
     await client.end();
     this.#client = null;
   }
@@ -220,7 +219,7 @@ export class StoreThread {
     const client = this.#client;
     try {
       const written = await this.request('commit', { segment: last });
-      if (this.#client !== client) return; // The thread died meanwhile; the next one determines from the database what was written.
+      if (this.#client !== client) return; // The thread ended meanwhile; the next one determines from the database what was written.
       this.#onWritten(written, last);
       if (written.lastSegment !== undefined) this.#ensureSegmentAfter(written.lastSegment);
       if (written.openAlerts) this.#options.onLateOpen(written.openAlerts, written.remoteNodes ?? []);

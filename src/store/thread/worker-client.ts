@@ -10,11 +10,11 @@ export class StoreError extends Error {
 }
 
 /**
- * A thread that owes an answer and sends nothing for this long is blocked in the kernel because its disk does not respond. No operation
- * of its own takes that long.
+ * A thread with a pending response that sends nothing for this long is blocked in the kernel because its disk does not respond. No
+ * operation of its own takes that long.
  */
 const HANG_SECONDS = 4;
-/** A hang is confirmed by a second check: this process may have been stopped itself, with the answer waiting in the queue. */
+/** A hang is confirmed by a second check: this process may have been stopped itself, with the response waiting in the queue. */
 const CONFIRM_HANG_MS = 250;
 /** Operations whose caller waits for the result and that fail on a hang. Writes wait for the disk without a limit. */
 const READS: ReadonlySet<Operation> = new Set<Operation>([
@@ -40,7 +40,7 @@ interface Waiting {
   readonly reject: (error: Error) => void;
 }
 
-/** Sends requests to the store's thread and matches the answers. One client owns one thread; when it dies every pending request fails. */
+/** Sends requests to the store's thread and matches the responses. One client owns one thread; when it ends, pending requests fail. */
 export class WorkerClient {
   readonly #worker: Worker;
   readonly #waiting = new Map<number, Waiting>();
@@ -48,7 +48,7 @@ export class WorkerClient {
   readonly #listener: WorkerListener;
   readonly #timers: Timers;
   #ended = false;
-  /** Time of the last answer, or of the first request since all were answered; monotonic seconds. */
+  /** Time of the last response, or of the first request while none was pending; monotonic seconds. */
   #sinceSeconds = 0;
   #isSuspect = false;
   #hangs = false;
@@ -99,7 +99,7 @@ export class WorkerClient {
     });
   }
 
-  /** Seconds since the thread's last answer was due; null: it does not hang. */
+  /** Seconds since the thread's last response was due; null: it does not hang. */
   get hangSeconds(): number | null {
     return this.#hangs ? this.#timers.nowSeconds() - this.#sinceSeconds : null;
   }

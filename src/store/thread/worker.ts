@@ -128,7 +128,7 @@ function lockFolder(): void {
   removeLeftovers(folder);
 }
 
-/** Databases below this size are checked completely once after opening; damage in a larger one shows when a query meets it. */
+/** Databases below this size are checked completely once after opening; damage in a larger one is detected when a query encounters it. */
 const CHECK_BELOW_BYTES = 64 * 1024 * 1024;
 
 function checkDatabase(path: string): void {
@@ -139,11 +139,11 @@ function checkDatabase(path: string): void {
     const row = reading(({ db }) => db.prepare('PRAGMA quick_check(1)').get() as { quick_check: string });
     if (row.quick_check !== 'ok') store.replaceDamaged(row.quick_check);
   } catch {
-    // The next commit meets the same problem and reports it.
+    // The next commit encounters the same problem and reports it.
   }
 }
 
-/** Runs a query. If it meets damage, the database is quarantined and the query runs on the new one. */
+/** Runs a query. If it encounters damage, the database is quarantined and the query runs on the new one. */
 function reading<T>(read: (store: Archive) => T): T {
   try {
     return read(opened());

@@ -12,7 +12,7 @@ import { Chart, type Threshold } from '../../page/chart.tsx';
 import { hrefOf } from '../../page/route.ts';
 import { METRICS, type Metric } from '../../types.ts';
 
-/** Shown before and after the alert. */
+/** Time shown before and after the alert. */
 const AROUND_MS = 600_000;
 const MINUTE_MS = 60_000;
 

@@ -109,7 +109,7 @@ export function EpisodePage({
   );
 }
 
-/** The address to pass on. Without HTTPS there is no clipboard for pages, so the address is shown to be copied by hand. */
+/** The link to share. Without HTTPS, a page has no access to the clipboard, so the address is shown to be copied by hand. */
 function Share(): VNode {
   const [isShown, setShown] = useState(false);
   const [isCopied, setCopied] = useState(false);

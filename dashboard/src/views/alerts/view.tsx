@@ -50,7 +50,7 @@ function Alerts(props: ViewProps): VNode {
     return () => ending.abort();
   }, [item, period, isLive, attempt]);
 
-  // Changes since then come with the event stream.
+  // Later changes arrive on the event stream.
   const live = [...state.book.open, ...state.book.resolved].map(({ alert }) => alert);
   const episodes = episodesOf([...(past.changes ?? []), ...live]);
   if (item !== null) {
@@ -107,7 +107,7 @@ function Row({ episode, nowMs }: { episode: Episode; nowMs: number }): VNode {
   const Icon = SEVERITY_ICONS[shown];
   const last = changes.at(-1) as Alert;
   const length = duration(((toMs ?? nowMs) - fromMs) / 1000);
-  // It was raised before the period of which the changes are loaded.
+  // The alert was raised before the period for which changes are loaded.
   const isCut = changes[0]?.resolved === true;
   const state = isCut ? messages.episodes.resolved : toMs === null ? messages.episodes.openFor(length) : messages.episodes.lasted(length);
   return (

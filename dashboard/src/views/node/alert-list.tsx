@@ -73,7 +73,7 @@ interface ResolvedListProps {
   readonly nowMs: number;
 }
 
-/** The alerts that were resolved last. */
+/** The most recently resolved alerts. */
 export function ResolvedList({ entries, node, nowMs }: ResolvedListProps): VNode | null {
   if (entries.length === 0) return null;
   return (

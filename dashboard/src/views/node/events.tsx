@@ -7,7 +7,7 @@ import { hrefOf } from '../../page/route.ts';
 import { Time } from '../../page/time.tsx';
 import { metricName } from '../../text.ts';
 
-/** What happened in the shown time, as a list: the charts show the same. */
+/** Lists the alerts and events of the shown time, which the charts show as well. */
 export function Events({ moments, nowMs, spans }: { moments: readonly Moment[]; nowMs: number; spans: readonly Span[] }): VNode | null {
   const text = messages.node;
   if (moments.length === 0 && spans.length === 0) return null;

@@ -21,7 +21,7 @@ interface MetricsProps {
   readonly isOutdated: boolean;
   /** Wall clock of the shown node. */
   readonly nowMs: number;
-  /** What happened in the shown time. */
+  /** Alerts, restarts and clock changes in the shown time. */
   readonly spans: readonly Span[];
   readonly moments: readonly Moment[];
   readonly onRange: (range: Range) => void;
@@ -51,7 +51,7 @@ export function Metrics({ state, isOutdated, moments, nowMs, onRange, spans }: M
   );
 }
 
-/** What each point is; empty: a sample. */
+/** Describes what each point stands for; empty: one sample. */
 function averagesText({ bucketMs, step }: RangePlan): string {
   return step === null ? '' : messages.node.averages(duration(bucketMs / 1000));
 }
@@ -66,7 +66,7 @@ interface CardProps {
   /** The point under the pointer, in all cards; null: none. */
   readonly hovered: number | null;
   readonly setHovered: (index: number | null) => void;
-  /** Of all metrics. */
+  /** Alerts about all metrics. */
   readonly spans: readonly Span[];
   readonly moments: readonly Moment[];
 }

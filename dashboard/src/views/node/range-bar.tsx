@@ -10,7 +10,7 @@ interface RangeBarProps {
   readonly onRange: (range: Range) => void;
 }
 
-/** Which time the charts show: a length up to now, or any range; with the keyboard as with the pointer. */
+/** Selects the time range of the charts: a fixed length up to now, or any range. It works with keyboard and pointer. */
 export function RangeBar({ nowMs, onRange, range }: RangeBarProps): VNode {
   const text = messages.node;
   const { fromMs, toMs } = edgesOf(range, nowMs);

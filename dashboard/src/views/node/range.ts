@@ -1,10 +1,10 @@
 import { DEFAULT_RANGE, type Range, rangeMs, WINDOWS } from '../../model/windows.ts';
 
 const SHORTEST_MS = 10_000;
-/** As long as samples may be kept. */
+/** Longest range that can be selected: one year. */
 const LONGEST_MS = 366 * 86_400_000;
 
-/** The range that the query of the address names: `range=1h`, or `from` and `to` in ISO 8601. Anything else is the default. */
+/** The range given in the query of the address: `range=1h`, or `from` and `to` in ISO 8601. Anything else is the default. */
 export function readRange({ from, range, to }: Readonly<Record<string, string>>): Range {
   const window = WINDOWS.find((name) => name === range);
   if (window) return { kind: 'live', window };
@@ -24,14 +24,14 @@ function fixed(fromMs: number, lengthMs: number, nowMs: number): Range {
   return { kind: 'fixed', fromMs: toMs - Math.round(length), toMs };
 }
 
-/** Moved by a share of its length: negative is earlier. A range cannot end after now. */
+/** Moves a range by a share of its length; a negative share moves it back in time. A range cannot end after now. */
 export function shifted(range: Range, share: number, nowMs: number): Range {
   const length = rangeMs(range);
   const fromMs = range.kind === 'live' ? nowMs - length : range.fromMs;
   return fixed(fromMs + share * length, length, nowMs);
 }
 
-/** Enlarged (factor above 1) or reduced around its middle. */
+/** Enlarges (factor above 1) or reduces a range around its middle. */
 export function zoomed(range: Range, factor: number, nowMs: number): Range {
   const length = rangeMs(range);
   const fromMs = range.kind === 'live' ? nowMs - length : range.fromMs;

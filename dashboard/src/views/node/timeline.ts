@@ -16,7 +16,7 @@ export function spansIn(changes: readonly Alert[], node: string | null, fromMs: 
       id: alert.alert_id,
       metric: alert.metric,
       severity,
-      // Raised before the changes that were requested.
+      // The alert was raised before the requested changes.
       fromMs: known?.fromMs ?? (alert.resolved ? Number.NEGATIVE_INFINITY : atMs),
       toMs: alert.resolved ? atMs : null,
     });
@@ -24,7 +24,7 @@ export function spansIn(changes: readonly Alert[], node: string | null, fromMs: 
   return [...spans.values()].filter((span) => span.fromMs <= toMs && (span.toMs ?? toMs) >= fromMs).sort((a, b) => a.fromMs - b.fromMs);
 }
 
-/** The last start of the service and the changes of the machine's clock in a time range; only of the local node. */
+/** The last start of the service and the changes of the machine's clock in a time range; known only for the local node. */
 export function momentsIn(status: StatusDocument | null, fromMs: number, toMs: number): Moment[] {
   if (!status) return [];
   const moments: Moment[] = [

@@ -25,7 +25,7 @@ export function Card({ children, isOutdated, name, title }: CardProps): VNode {
   );
 }
 
-/** A term, what is known about it, and an explanation below it. */
+/** A term, its value, and an optional explanation below it. */
 type Fact = readonly [term: string, value: ComponentChildren, note?: string];
 
 function Facts({ facts }: { facts: readonly Fact[] }): VNode {
@@ -52,7 +52,7 @@ interface CardsProps {
   readonly nowMs: number;
 }
 
-/** The service: version, rates, its own use of the machine, configuration. */
+/** The service: version, rates, resource usage, configuration. */
 export function ServiceCard({ isOutdated, status, statusAgeSeconds }: CardsProps): VNode {
   const { config, process, publish, temperature_sensor: sensor, uptime_seconds } = status;
   const { service } = messages.system;
@@ -79,7 +79,7 @@ export function ServiceCard({ isOutdated, status, statusAgeSeconds }: CardsProps
   );
 }
 
-/** Size and retention of the database, and what it could not store. */
+/** Size and retention of the database, lost samples, quarantined files. */
 export function StorageCard({ isOutdated, nowMs, status: { storage } }: CardsProps): VNode {
   const text = messages.system.storage;
   const size = text.sizeOf(bytes(storage.size_bytes), bytes(storage.max_bytes));
@@ -101,7 +101,7 @@ export function StorageCard({ isOutdated, nowMs, status: { storage } }: CardsPro
   );
 }
 
-/** The ROS 2 graph: transport, participants, what was published, who observes. */
+/** The ROS 2 graph: transport, participants, publish counts, observers. */
 export function RosCard({ isOutdated, status: { nodes, ros } }: CardsProps): VNode {
   const text = messages.system.ros;
   const isOn = ros.transport !== 'off';
@@ -152,7 +152,7 @@ export function ShutdownCard({ isOutdated, nowMs, shutdown }: { isOutdated: bool
   );
 }
 
-/** Rounds down to whole minutes from one minute on, so that the text does not change every second. */
+/** Rounds one minute or more down to whole minutes, so that the text does not change every second. */
 function roundToMinutes(seconds: number): number {
   return seconds < 60 ? seconds : Math.floor(seconds / 60) * 60;
 }

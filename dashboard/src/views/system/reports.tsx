@@ -10,7 +10,7 @@ import { Card } from './facts.tsx';
 
 const RELOAD_MS = 60_000;
 const STATUS_OF: Readonly<Record<Report['verdict'], Status>> = { PASS: 'OK', FAIL: 'CRITICAL', INCOMPLETE: 'UNKNOWN' };
-/** A run writes its record once a minute; after this time the harness is not running. */
+/** A run writes its record once a minute; if the record is older than this, the harness is not running. */
 const STALLED_MS = 180_000;
 
 interface ReportsProps {
@@ -19,14 +19,14 @@ interface ReportsProps {
   readonly nowMs: number;
 }
 
-/** The progress of a reliability test, and the reports, which are opened in a tab of their own. */
+/** The progress of a reliability test, and the reports, which open in a new tab. */
 export function ReportsCard({ api, isLive, nowMs }: ReportsProps): VNode {
   const [reports, setReports] = useState<ReliabilityReports | null>(null);
   useEffect(() => {
     if (!isLive) return undefined;
     const ending = new AbortController();
     const load = (): void => {
-      api.getJson<ReliabilityReports>('reports', ending.signal).then(setReports, () => undefined); // Those loaded before stay.
+      api.getJson<ReliabilityReports>('reports', ending.signal).then(setReports, () => undefined); // The reports loaded before remain.
     };
     load();
     const timer = setInterval(load, RELOAD_MS);
@@ -98,7 +98,7 @@ function Verdict({ report: { verdict } }: { report: Report }): VNode {
   );
 }
 
-/** A link; where the API needs a token, which a link cannot send, a button that saves the report. */
+/** A link; if the API needs a token, which a link cannot send, a button that saves the report. */
 function Opener({ api, children, name }: { api: Api; children: string; name: string }): VNode {
   const path = `reports?name=${encodeURIComponent(name)}`;
   if (!api.hasToken)

@@ -2,7 +2,7 @@ import type { RefObject } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { messages } from '../../messages/messages.ts';
 
-/** Darker than this in lux, the wall is dimmed: a projector room with the lights off. */
+/** The wall is dimmed below this illuminance in lux, as in a projector room with the lights off. */
 const DARK_LUX = 15;
 
 interface LightSensor extends EventTarget {
@@ -20,7 +20,7 @@ export interface FullScreen {
   readonly toggleDim: () => void;
 }
 
-/** Shows an element on the full screen, keeps the screen awake meanwhile, and dims it where a light sensor reports a dark room. */
+/** Shows an element in full screen, keeps the screen awake meanwhile, and dims it if a light sensor reports a dark room. */
 export function useFullScreen(element: RefObject<HTMLElement | null>): FullScreen {
   const [isFull, setFull] = useState(false);
   const [isDimmed, setDimmed] = useState(false);
@@ -83,6 +83,6 @@ function onLight(report: (lux: number) => void): () => void {
     sensor?.start();
     return () => sensor?.stop();
   } catch {
-    return () => undefined; // Forbidden on this page: the button remains.
+    return () => undefined; // The sensor is forbidden on this page; the button remains.
   }
 }

@@ -33,8 +33,8 @@ export function gapPx(width: number, height: number): number {
 }
 
 /**
- * Size of the name in a tile that shares the screen, in CSS pixels; everything in the tile is sized by it. Container units would give the same,
- * but then each change of a value costs a style calculation per tile.
+ * Size of the name in a tile that shares the screen, in CSS pixels; everything in the tile is sized by it. Container units would give the
+ * same result, but then each change of a value would cost a style calculation per tile.
  */
 export function tileTextPx(count: number, columns: number, width: number, height: number): number {
   const gap = gapPx(width, height);

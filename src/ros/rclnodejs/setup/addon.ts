@@ -27,7 +27,7 @@ const BYTES_PER_JOB = 700e6;
 /** RTLD_NOW (dlopen(3)) resolves all symbols at once, so that a missing one is detected. */
 const TRY = "process.dlopen({ exports: {} }, process.argv[1], require('node:os').constants.dlopen.RTLD_NOW)";
 
-/** Puts a loadable addon into the private copy: a prebuilt one of rclnodejs, otherwise one compiled here. */
+/** Puts a loadable addon into the private copy: a prebuilt one of rclnodejs, otherwise one compiled on this machine. */
 export async function provideAddon(options: AddonOptions): Promise<'prebuilt' | 'compiled'> {
   const target = addonFile(options.folder);
   mkdirSync(dirname(target), { recursive: true });

@@ -34,7 +34,7 @@ const NEEDED: Readonly<Record<string, readonly string[]>> = {
 };
 /** Absent in Humble, where services have no events. */
 const OPTIONAL = ['service_msgs'];
-/** The generator reads a package's name behind the first `/share/` of a path; a relative prefix contains no other one. */
+/** The generator reads a package's name after the first `/share/` of a path; a relative prefix contains no other one. */
 const VIEW = 'prefix';
 const GENERATE = "require('./node_modules/rclnodejs/rosidl_gen/index.cjs').generateAll(true)";
 

@@ -23,7 +23,7 @@ const ROS_PACKAGES = [
 ];
 const PYTHON_MODULES = 'rosidl_adapter, ament_package, catkin_pkg, em, lark';
 
-/** The missing ones of the compiler, cmake, Python and the ROS packages. */
+/** Those of the compiler, cmake, Python and the ROS packages that are missing. */
 export function missingTools(ros: SourcedRos, environment: NodeJS.ProcessEnv): Missing[] {
   const missing: Missing[] = [];
   const programs: readonly (readonly [program: string, debian: string])[] = [
