@@ -1,7 +1,7 @@
 import type { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { environmentFor, type Prepared } from '../../src/ros/rclnodejs/prepared.ts';
-import { lookForRos } from '../../src/ros/rclnodejs/sourced.ts';
+import { findSourcedRos } from '../../src/ros/rclnodejs/sourced.ts';
 import type { Cleanup } from '../../testkit/cleanup.ts';
 import type { Host } from '../../testkit/network/network.ts';
 import { ROOT } from '../../testkit/service/service.ts';
@@ -44,7 +44,7 @@ export async function prepareRos(
   host: Host,
   cleanup: Cleanup,
 ): Promise<RosInstallation | { readonly reason: string }> {
-  const ros = lookForRos(sourced);
+  const ros = findSourcedRos(sourced);
   if (ros.state !== 'sourced') return { reason: ros.reason };
   const argv = ['ros-setup', '--data', DATA, '--json'];
   const child = cleanup.own(

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { type RestClient, serviceOf } from '../../src/client/rest.ts';
-import { askRoot, hasRootHelper } from '../../src/client/root-helper.ts';
+import { hasRootHelper, requestFromRoot } from '../../src/client/root-helper.ts';
 import { findService } from '../../src/client/running-service.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { parseConfig } from '../../src/config/parse.ts';
@@ -72,9 +72,9 @@ export async function restoreConfig(
     return replaced.previous;
   }
   const sent = files.map(({ content, executable, name }) => ({ name, executable, base64: content.toString('base64') }));
-  const { code, output } = await askRoot({ do: 'replace configuration', files: sent, stamp }, environment);
+  const { code, output } = await requestFromRoot({ do: 'replace configuration', files: sent, stamp }, environment);
   if (code !== 0) throw new Error(output);
-  rollback.unshift(() => askRoot({ do: 'put configuration back' }, environment));
+  rollback.unshift(() => requestFromRoot({ do: 'put configuration back' }, environment));
   return output === '' ? null : output;
 }
 

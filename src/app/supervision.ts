@@ -18,7 +18,7 @@ export interface SupervisionOptions {
 /** Interval of updating the status line, unless the watchdog needs a shorter one. */
 const STATUS_SECONDS = 5;
 /** Interval of polling REST at the start; the service manager limits the total time. */
-const ASK_AGAIN_MS = 250;
+const READY_POLL_MS = 250;
 /** Pings per watchdog timeout: two may be late. */
 const PINGS = 4;
 /**
@@ -48,7 +48,7 @@ export class Supervision {
       if (await answers()) return this.ready();
       this.#options.log('warning', 'REST API not answering yet');
       await new Promise((resolve) => {
-        setTimeout(resolve, ASK_AGAIN_MS);
+        setTimeout(resolve, READY_POLL_MS);
       });
     }
   }

@@ -125,9 +125,9 @@ t.test('after the program is killed, the units are started and the configuration
   const files = [file('edge_health_config.yaml', 'node_name: then\n')];
   writeFileSync(
     program,
-    `import { askRoot, changeUnits } from '${client}';
+    `import { requestFromRoot, changeUnits } from '${client}';
 await changeUnits(['stop', 'edge-health-ops.service', 'edge-health.service'], process.env);
-const { code } = await askRoot(${JSON.stringify({ do: 'replace configuration', stamp: STAMP, files })}, process.env);
+const { code } = await requestFromRoot(${JSON.stringify({ do: 'replace configuration', stamp: STAMP, files })}, process.env);
 if (process.argv[2] === 'killed') process.kill(process.pid, 'SIGKILL');
 process.exitCode = code === 0 ? 7 : 1;
 `,

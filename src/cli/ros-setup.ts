@@ -16,7 +16,7 @@ import { probe } from '../ros/rclnodejs/probe.ts';
 import { abandon } from '../ros/rclnodejs/setup/folders.ts';
 import { type PrepareResult, prepare } from '../ros/rclnodejs/setup/prepare.ts';
 import { SetupFailed } from '../ros/rclnodejs/setup/step.ts';
-import { lookForRos } from '../ros/rclnodejs/sourced.ts';
+import { findSourcedRos } from '../ros/rclnodejs/sourced.ts';
 import { UsageError } from './arguments.ts';
 import type { Command } from './command.ts';
 import { EXIT } from './exit-codes.ts';
@@ -61,7 +61,7 @@ Exit codes: 0 prepared, 1 a step failed, 64 wrong usage, 69 ROS 2 is not sourced
       printProblem(problem);
       return code;
     };
-    const ros = lookForRos(process.env);
+    const ros = findSourcedRos(process.env);
     if (ros.state !== 'sourced') return fail(EXIT.unavailable, `${ros.reason}.\n${howToSource()}`);
     const located = graphPlace(config.ros, process.env);
     if (!located.ok) return fail(EXIT.config, located.problem);

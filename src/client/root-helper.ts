@@ -41,7 +41,7 @@ export function hasRootRights(environment: NodeJS.ProcessEnv): boolean {
 export async function changeUnits(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<RootAnswer> {
   try {
     return hasRootHelper(environment)
-      ? await askRoot({ do: 'systemctl', arguments: argv }, environment)
+      ? await requestFromRoot({ do: 'systemctl', arguments: argv }, environment)
       : await systemctl(argv, environment);
   } catch (error) {
     return { code: 1, output: (error as Error).message };
@@ -59,7 +59,7 @@ export function systemctl(argv: readonly string[], environment: NodeJS.ProcessEn
 }
 
 /** Sends a request to root's process, one at a time. Rejects if that process has ended. */
-export async function askRoot(request: RootRequest, environment: NodeJS.ProcessEnv): Promise<RootAnswer> {
+export async function requestFromRoot(request: RootRequest, environment: NodeJS.ProcessEnv): Promise<RootAnswer> {
   const fd = Number(environment[ROOT_HELPER]);
   const line = Buffer.from(`${JSON.stringify(request)}\n`);
   for (let done = 0; done < line.length; ) done += (await promisify(write)(fd, line, done)).bytesWritten;

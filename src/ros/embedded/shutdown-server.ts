@@ -3,9 +3,9 @@ import { type Network, UdpNetwork } from '../../rtps/net/network.ts';
 import { Participant } from '../../rtps/participant.ts';
 import type { GraphOptions, ShutdownServer } from '../graph.ts';
 import { ENCLAVE_DATA, newPrefix } from './identity.ts';
-import { type Joined, Membership } from './membership.ts';
 import { NodeGraph } from './node-graph.ts';
 import { ParameterServices } from './parameter-services.ts';
+import { type Joined, RejoiningSession } from './rejoin.ts';
 import { endpointsOf, type ServiceServer, shutdownServices } from './service-server.ts';
 import { isLoopbackOnly } from './static-peers.ts';
 
@@ -20,25 +20,29 @@ const LOG_PERIOD_SECONDS = 60;
 /** The node of the safe shutdown on a participant of its own, alongside a transport that cannot identify callers. */
 export class EmbeddedShutdownServer implements ShutdownServer {
   readonly #options: ShutdownServerOptions;
-  readonly #membership: Membership<ShutdownSession>;
+  readonly #rejoining: RejoiningSession<ShutdownSession>;
   #problem: string | null = null;
 
   constructor(options: ShutdownServerOptions) {
     this.#options = options;
     const { log, monotonicSeconds, place } = options;
-    const rejoin = (): void => this.#membership.rejoin('an address of this machine was removed');
+    const rejoin = (): void => this.#rejoining.rejoin('an address of this machine was removed');
     const sessionOptions = { ...options, log: rarely(log, monotonicSeconds, LOG_PERIOD_SECONDS), onAddressLost: rejoin };
-    this.#membership = new Membership({ place, log, create: (staticPeers) => new ShutdownSession({ ...sessionOptions, staticPeers }) });
+    this.#rejoining = new RejoiningSession({
+      place,
+      log,
+      create: (staticPeers) => new ShutdownSession({ ...sessionOptions, staticPeers }),
+    });
   }
 
   get problem(): string | null {
-    return this.#problem ?? this.#membership.problem;
+    return this.#problem ?? this.#rejoining.problem;
   }
 
   async start(): Promise<void> {
     const { log, names } = this.#options;
     try {
-      await this.#membership.start();
+      await this.#rejoining.start();
       log('notice', 'safe shutdown is served by the embedded participant, which can identify callers', {
         service: names.services.safeShutdown,
       });
@@ -49,7 +53,7 @@ export class EmbeddedShutdownServer implements ShutdownServer {
   }
 
   stop(): void {
-    this.#membership.stop();
+    this.#rejoining.stop();
   }
 }
 

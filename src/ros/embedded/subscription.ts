@@ -4,9 +4,9 @@ import { type Network, UdpNetwork } from '../../rtps/net/network.ts';
 import { Participant } from '../../rtps/participant.ts';
 import type { Arrived, GraphSubscription, SubscriptionOptions } from '../subscription.ts';
 import { ENCLAVE_DATA, newPrefix } from './identity.ts';
-import { Membership } from './membership.ts';
 import { nameOf, topicOf } from './names.ts';
 import { NodeGraph } from './node-graph.ts';
+import { RejoiningSession } from './rejoin.ts';
 import { isLoopbackOnly } from './static-peers.ts';
 import { TopicReaders } from './topic-readers.ts';
 
@@ -20,13 +20,13 @@ const LOG_PERIOD_SECONDS = 60;
 
 /** Receives messages of the ROS 2 graph through an RTPS participant, without a ROS 2 installation. */
 export class EmbeddedSubscription implements GraphSubscription {
-  readonly #membership: Membership<Session>;
+  readonly #rejoining: RejoiningSession<Session>;
 
   constructor(options: EmbeddedSubscriptionOptions) {
     const log = rarely(options.log, options.monotonicSeconds, LOG_PERIOD_SECONDS);
     const localhostOnly = options.place.discoveryRange === 'LOCALHOST';
     const network = options.network?.() ?? new UdpNetwork(isLoopbackOnly(options.place));
-    this.#membership = new Membership({
+    this.#rejoining = new RejoiningSession({
       place: options.place,
       log: options.log,
       create: (staticPeers) =>
@@ -36,17 +36,17 @@ export class EmbeddedSubscription implements GraphSubscription {
           staticPeers,
           localhostOnly,
           network: () => network,
-          onAddressLost: () => this.#membership.rejoin('an address of this machine was removed'),
+          onAddressLost: () => this.#rejoining.rejoin('an address of this machine was removed'),
         }),
     });
   }
 
   start(): Promise<void> {
-    return this.#membership.start();
+    return this.#rejoining.start();
   }
 
   async stop(): Promise<void> {
-    this.#membership.stop();
+    this.#rejoining.stop();
   }
 }
 

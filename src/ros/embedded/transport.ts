@@ -3,7 +3,7 @@ import { rarely } from '../../rtps/log.ts';
 import { type Network, UdpNetwork } from '../../rtps/net/network.ts';
 import { type GraphOptions, type RosDetails, type RosTransport, sharedShutdownProblem } from '../graph.ts';
 import { GraphPublisher, type PublishedTopic } from '../publisher.ts';
-import { Membership } from './membership.ts';
+import { RejoiningSession } from './rejoin.ts';
 import { Session, type SessionOptions } from './session.ts';
 import { isLoopbackOnly } from './static-peers.ts';
 
@@ -25,7 +25,7 @@ const CONFLICT_SECONDS = 60;
 /** Joins the ROS 2 graph without a ROS 2 installation, through an RTPS participant with ROS 2's names, types and services. */
 export class EmbeddedTransport extends GraphPublisher implements RosTransport {
   readonly #options: EmbeddedOptions;
-  readonly #membership: Membership<Session>;
+  readonly #rejoining: RejoiningSession<Session>;
   #refusedBefore = 0;
   #conflictSeconds = Number.NEGATIVE_INFINITY;
   #isObserving: boolean;
@@ -53,7 +53,7 @@ export class EmbeddedTransport extends GraphPublisher implements RosTransport {
         },
         onAlert: (alert) => listener.onAlert(alert),
       },
-      onAddressLost: () => this.#membership.rejoin('an address of this machine was removed'),
+      onAddressLost: () => this.#rejoining.rejoin('an address of this machine was removed'),
       onOtherServer: () =>
         log('warning', 'several machines offer the same safe shutdown service', {
           service: options.names.services.safeShutdown,
@@ -61,7 +61,7 @@ export class EmbeddedTransport extends GraphPublisher implements RosTransport {
         }),
       onRefused: (topic, reason) => log('warning', 'message refused', { topic, reason }),
     };
-    this.#membership = new Membership({
+    this.#rejoining = new RejoiningSession({
       place,
       log: options.log,
       // The new session takes over the last samples, so that late joiners still get them.
@@ -78,25 +78,25 @@ export class EmbeddedTransport extends GraphPublisher implements RosTransport {
 
   start(): Promise<void> {
     if (this.#options.observe === 'auto') this.#scheduleElection();
-    return this.#membership.start();
+    return this.#rejoining.start();
   }
 
   async stop(): Promise<void> {
     if (this.#electionTimer) clearTimeout(this.#electionTimer);
-    this.#membership.stop();
+    this.#rejoining.stop();
   }
 
   protected send(topic: PublishedTopic, message: Buffer): void {
-    this.#membership.session?.publish(topic, message);
+    this.#rejoining.session?.publish(topic, message);
   }
 
   protected hasSubscribers(topic: PublishedTopic): boolean {
-    return (this.#membership.session?.subscriberCount(topic) ?? 0) > 0;
+    return (this.#rejoining.session?.subscriberCount(topic) ?? 0) > 0;
   }
 
   observers(): string[] {
     const { localNode, observe } = this.#options;
-    return observersOf([{ name: localNode, mode: observe }, ...(this.#membership.session?.appliances() ?? [])]);
+    return observersOf([{ name: localNode, mode: observe }, ...(this.#rejoining.session?.appliances() ?? [])]);
   }
 
   #scheduleElection(): void {
@@ -112,7 +112,7 @@ export class EmbeddedTransport extends GraphPublisher implements RosTransport {
     const observers = this.observers();
     const isWanted = observers.includes(localNode);
     this.#equalElections = isWanted === this.#isObserving ? 0 : this.#equalElections + 1;
-    const { session } = this.#membership;
+    const { session } = this.#rejoining;
     if (this.#equalElections < EQUAL_ELECTIONS || !session) return;
     this.#equalElections = 0;
     this.#isObserving = isWanted;
@@ -122,12 +122,12 @@ export class EmbeddedTransport extends GraphPublisher implements RosTransport {
       appliances: appliances.length,
     });
     // Remote endpoints without a match are not stored, so they must be discovered again.
-    this.#membership.rejoin(isWanted ? 'observation of remote nodes started' : 'observation of remote nodes stopped');
+    this.#rejoining.rejoin(isWanted ? 'observation of remote nodes started' : 'observation of remote nodes stopped');
     listener.onObserving?.(isWanted, appliances);
   }
 
   details(): RosDetails {
-    const { problem, session } = this.#membership;
+    const { problem, session } = this.#rejoining;
     const participant = session?.participant;
     const conflict = this.#options.monotonicSeconds() - this.#conflictSeconds < CONFLICT_SECONDS;
     return {

@@ -1,5 +1,5 @@
 import { findPrepared, type Prepared, type RosPaths } from './prepared.ts';
-import { lookForRos, type SourcedRos } from './sourced.ts';
+import { findSourcedRos, type SourcedRos } from './sourced.ts';
 
 /** The state of ROS 2 for rclnodejs, determined without loading it. */
 export type RosFinding =
@@ -10,7 +10,7 @@ export type RosFinding =
 
 /** Reads environment variables and some small files; loads no library and starts no process. */
 export function findRos(environment: NodeJS.ProcessEnv, paths: RosPaths): RosFinding {
-  const ros = lookForRos(environment);
+  const ros = findSourcedRos(environment);
   if (ros.state !== 'sourced') return ros;
   const prepared = findPrepared(ros.distro, paths);
   return 'reason' in prepared ? { state: 'unprepared', ros, reason: prepared.reason } : { state: 'prepared', ros, prepared };

@@ -2,10 +2,10 @@ import { chmodSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { temporaryFolder } from '../../../testkit/folder.ts';
-import { inPrefixes, lookForRos, type RosLook } from './sourced.ts';
+import { findSourcedRos, inPrefixes, type SourcedRosResult } from './sourced.ts';
 import { elfHead, fakePrefix, sourcedEnvironment, write } from './testing/trees.ts';
 
-const look = (environment: NodeJS.ProcessEnv): RosLook => lookForRos(environment, []);
+const look = (environment: NodeJS.ProcessEnv): SourcedRosResult => findSourcedRos(environment, []);
 
 t.test('nothing is sourced', async (t) => {
   t.same(look({}), { state: 'none', reason: 'no ROS 2 is sourced' });
@@ -59,7 +59,7 @@ t.test('the middleware that RMW_IMPLEMENTATION names', async (t) => {
   const workspace = temporaryFolder(t);
   write(prefix, { 'lib/librmw_cyclonedds_cpp.so': elfHead() });
   write(workspace, { 'lib/librmw_of_ours.so': elfHead() });
-  const named = (name: string): RosLook =>
+  const named = (name: string): SourcedRosResult =>
     look({ ...sourcedEnvironment(prefix), AMENT_PREFIX_PATH: `${workspace}:${prefix}`, RMW_IMPLEMENTATION: name });
   for (const name of ['rmw_cyclonedds_cpp', 'rmw_of_ours', '']) t.equal(named(name).state, 'sourced', name);
   t.same(named('rmw_foo_cpp'), {
@@ -101,7 +101,7 @@ t.test('a librcl that may not be read', async (t) => {
 t.test('librcl in a folder of the system counts', async (t) => {
   const prefix = fakePrefix(t);
   const environment = { ...sourcedEnvironment(prefix), LD_LIBRARY_PATH: '' };
-  t.match(lookForRos(environment, [join(prefix, 'lib')]), { state: 'sourced', librcl: join(prefix, 'lib/librcl.so') });
+  t.match(findSourcedRos(environment, [join(prefix, 'lib')]), { state: 'sourced', librcl: join(prefix, 'lib/librcl.so') });
 });
 
 t.test('the first prefix that has a file', async (t) => {

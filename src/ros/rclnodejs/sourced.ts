@@ -13,7 +13,7 @@ export interface SourcedRos {
 }
 
 /** `none`: ROS 2 is not sourced. `broken`: it is sourced, but cannot work; the reason includes the remedy. */
-export type RosLook =
+export type SourcedRosResult =
   | SourcedRos
   | { readonly state: 'none'; readonly reason: string }
   | { readonly state: 'broken'; readonly reason: string };
@@ -26,7 +26,7 @@ const ELF_MACHINE: Readonly<Record<string, number>> = { x64: 62, arm64: 183 };
 const SYSTEM_LIBRARIES = ['/lib', '/usr/lib', '/usr/local/lib', '/usr/lib/x86_64-linux-gnu', '/usr/lib/aarch64-linux-gnu'];
 
 /** Checks the environment variables of a ROS 2 setup file and the files they point to. Loads no library. */
-export function lookForRos(environment: NodeJS.ProcessEnv, systemLibraries: readonly string[] = SYSTEM_LIBRARIES): RosLook {
+export function findSourcedRos(environment: NodeJS.ProcessEnv, systemLibraries: readonly string[] = SYSTEM_LIBRARIES): SourcedRosResult {
   const distro = environment['ROS_DISTRO'] ?? '';
   const prefixes = list(environment['AMENT_PREFIX_PATH']);
   if (distro === '' && prefixes.length === 0) return { state: 'none', reason: 'no ROS 2 is sourced' };
@@ -65,7 +65,7 @@ export function inPrefixes(prefixes: readonly string[], path: string): string | 
   return prefixes.map((prefix) => join(prefix, path)).find((full) => existsSync(full)) ?? null;
 }
 
-function broken(reason: string): RosLook {
+function broken(reason: string): SourcedRosResult {
   return { state: 'broken', reason };
 }
 

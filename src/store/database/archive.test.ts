@@ -305,8 +305,8 @@ t.test('a database that can be opened only later', async (t) => {
   const reader = earlier.unopened();
   t.teardown(() => reader.close());
   reader.open();
-  t.same(reader.notes.clockEvents, [jump]);
-  t.equal(reader.notes.periodMsAt(NODE, EVER.toMs), 500);
+  t.same(reader.sampling.clockEvents, [jump]);
+  t.equal(reader.sampling.periodMsAt(NODE, EVER.toMs), 500);
 });
 
 t.test('an undetected damaged blob affects only its own samples', async (t) => {

@@ -6,7 +6,7 @@ import type { ShutdownRecord } from '../../core/shutdown/shutdown.ts';
 import type { ClockEvent } from '../../core/time/clock-watch.ts';
 import { DAY_MS } from '../../core/time/time.ts';
 import { AlertLog, AlertTable } from '../events/alert-log.ts';
-import { Notes } from '../events/clock-events.ts';
+import { SamplingHistory } from '../events/clock-events.ts';
 import { ShutdownLog } from '../events/shutdown-log.ts';
 import { Hours } from '../rollups/hours.ts';
 import type { Columns } from '../samples/chunk.ts';
@@ -32,7 +32,7 @@ export interface ArchiveOptions extends DatabaseFileOptions {
 export class Archive implements Recordings {
   readonly alerts: AlertLog;
   readonly shutdowns: ShutdownLog;
-  readonly notes = new Notes();
+  readonly sampling = new SamplingHistory();
   readonly samples: RawSamples;
   readonly hours: Hours;
   readonly #options: ArchiveOptions;
@@ -56,8 +56,8 @@ export class Archive implements Recordings {
     this.alerts = new AlertLog(new AlertTable(db));
     this.shutdowns = new ShutdownLog(db);
     this.samples = new RawSamples(db, this.#nodes);
-    const { notes, samples } = this;
-    this.hours = new Hours(db, { nodes: this.#nodes, samples, notes, nowMs, onDamage: (reason) => this.replaceDamaged(reason) });
+    const { sampling, samples } = this;
+    this.hours = new Hours(db, { nodes: this.#nodes, samples, sampling, nowMs, onDamage: (reason) => this.replaceDamaged(reason) });
   }
 
   /** Whether the real database is open. Without it, records wait in memory and reads return only those. */
@@ -101,14 +101,14 @@ export class Archive implements Recordings {
 
   /** Records how often a node publishes since `sinceMs`, a time of that node's clock. Throws when it cannot be written yet. */
   setRate(node: string, hertz: number, sinceMs = this.#options.nowMs()): void {
-    this.notes.addRate(node, { sinceMs, hertz });
-    this.#saveNotes();
+    this.sampling.addRate(node, { sinceMs, hertz });
+    this.#saveSampling();
   }
 
   /** Records a clock event. Throws when it cannot be written yet; reads include it either way. */
   saveClockEvent(event: ClockEvent): void {
-    this.notes.addClockEvent(event);
-    this.#saveNotes();
+    this.sampling.addClockEvent(event);
+    this.#saveSampling();
   }
 
   /**
@@ -163,7 +163,7 @@ export class Archive implements Recordings {
     if (this.#nodes.isKept(node)) return;
     this.samples.drop(node);
     this.hours.drop(node);
-    this.notes.drop(node);
+    this.sampling.drop(node);
   }
 
   /** Drops a segment that could not be written before the backlog was full. */
@@ -191,7 +191,7 @@ export class Archive implements Recordings {
         if (last) this.hours.written();
         pruneBySize(this.db, this.#options.maxBytes);
       }
-      this.#saveNotes();
+      this.#saveSampling();
     });
   }
 
@@ -241,7 +241,7 @@ export class Archive implements Recordings {
 
   #load(): void {
     this.#nodes.load();
-    this.notes.load(this.db);
+    this.sampling.load(this.db);
     this.#openEpisodesFound = this.alerts.openOnDisk();
     if (!this.#everOpened) this.hours.resume(() => this.samples.dropWritten());
     this.#everOpened = true;
@@ -264,9 +264,9 @@ export class Archive implements Recordings {
     if (localNode !== null) pruneRemoteAlerts(this.db, localNode);
   }
 
-  #saveNotes(): void {
+  #saveSampling(): void {
     if (!this.isOpen) throw this.#file.notOpen();
-    this.#file.guard(() => this.notes.save(this.db, (node) => (this.#nodes.isKept(node) ? this.#nodes.idOf(node) : null)));
+    this.#file.guard(() => this.sampling.save(this.db, (node) => (this.#nodes.isKept(node) ? this.#nodes.idOf(node) : null)));
   }
 
   #transaction(work: () => void): void {

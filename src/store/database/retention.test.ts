@@ -117,7 +117,7 @@ t.test('each tier is kept for its retention and no longer', async (t) => {
   );
   opened.restart();
   t.same(
-    opened.archive.notes.clockEvents.map(({ timestamp_ms }) => timestamp_ms),
+    opened.archive.sampling.clockEvents.map(({ timestamp_ms }) => timestamp_ms),
     [NOW - (HOUR_DAYS - 1) * DAY_MS],
   );
 });

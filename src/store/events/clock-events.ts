@@ -7,7 +7,7 @@ interface Rate {
 }
 
 /** Rare data needed to evaluate samples: each node's publish rates over time, and clock events. */
-export class Notes {
+export class SamplingHistory {
   #rates = new Map<string, Rate[]>();
   #clockEvents: ClockEvent[] = [];
   #unsavedRates: { readonly node: string; readonly rate: Rate }[] = [];

@@ -181,8 +181,8 @@ class Buckets {
  */
 export function aggregate(archive: Archive, query: AggregateQuery, nowMs: number): Aggregate[] {
   const { node } = query;
-  const { notes } = archive;
-  const jumps = [...notes.clockEvents, ...futureJump(notes.clockEvents, nowMs, query.toMs, notes.firstSeenMs(node))];
+  const { sampling } = archive;
+  const jumps = [...sampling.clockEvents, ...futureJump(sampling.clockEvents, nowMs, query.toMs, sampling.firstSeenMs(node))];
   const known = { fromMs: Math.max(query.fromMs, archive.firstSampleMs(node) ?? query.toMs), nowMs };
   const buckets = new Buckets(query, jumps);
   const answer: Aggregate[] = [];
@@ -195,7 +195,7 @@ export function aggregate(archive: Archive, query: AggregateQuery, nowMs: number
     const hour = archive.hours.hour(node, hourMs);
     const bucket = buckets.at(Math.max(hourMs, query.fromMs));
     if (hour && hourMs >= bucket.fromMs && hourMs + HOUR_MS <= bucket.toMs) {
-      addStretch(bucket.summary, hour.summary, notes.periodMsAt(node, hourMs), jumps);
+      addStretch(bucket.summary, hour.summary, sampling.periodMsAt(node, hourMs), jumps);
       mergeAllHistograms(bucket.histograms, hour.histograms);
       continue;
     }
@@ -214,7 +214,7 @@ function addMinutes(archive: Archive, node: string, hourMs: number, { fromMs, to
   for (const [minute, later] of pieces) {
     const startMs = hourMs + minute * MINUTE_MS;
     if (startMs >= fromMs && startMs < toMs)
-      addStretch(buckets.at(startMs).summary, later, archive.notes.periodMsAt(node, startMs), buckets.jumps);
+      addStretch(buckets.at(startMs).summary, later, archive.sampling.periodMsAt(node, startMs), buckets.jumps);
   }
 }
 
@@ -224,19 +224,19 @@ function addSamples(archive: Archive, node: string, { fromMs, toMs }: TimeRange,
       const at = chunk.timestampMs[row] as number;
       if (at < fromMs || at >= toMs) continue;
       const { summary, histograms } = buckets.at(at);
-      addRow(summary, histograms, chunk, row, archive.notes.periodMsAt(node, at), buckets.jumps);
+      addRow(summary, histograms, chunk, row, archive.sampling.periodMsAt(node, at), buckets.jumps);
     }
   }
 }
 
 /** Number of samples due in a range, by the publish rates in force and the time that the wall clock spent in the range. */
-function expectedSamples({ notes }: Archive, node: string, { fromMs, toMs }: TimeRange, nowMs: number): number {
-  const rates = notes.ratesOf(node);
+function expectedSamples({ sampling }: Archive, node: string, { fromMs, toMs }: TimeRange, nowMs: number): number {
+  const rates = sampling.ratesOf(node);
   let expected = 0;
   rates.forEach((rate, i) => {
     const from = i === 0 ? fromMs : Math.max(fromMs, rate.sinceMs);
     const to = Math.min(toMs, rates[i + 1]?.sinceMs ?? toMs);
-    if (to > from) expected += (clockTimeMs(notes.clockEvents, from, to, nowMs, notes.firstSeenMs(node)) / 1000) * rate.hertz;
+    if (to > from) expected += (clockTimeMs(sampling.clockEvents, from, to, nowMs, sampling.firstSeenMs(node)) / 1000) * rate.hertz;
   });
   return Math.round(expected);
 }
@@ -248,13 +248,13 @@ function toAggregate(archive: Archive, node: string, bucket: Bucket, known: { fr
   const fromMs = Math.max(bucket.fromMs, known.fromMs);
   const toMs = Math.min(bucket.toMs, nowMs);
   if (toMs > fromMs) {
-    const { clockEvents } = archive.notes;
+    const { clockEvents } = archive.sampling;
     const measured = summary.received > 0;
     const jumps = [
       ...jumpsBetween(clockEvents, fromMs, measured ? summary.firstMs : toMs),
       ...(measured ? jumpsBetween(clockEvents, summary.lastMs, toMs) : []),
     ];
-    bridgeEnds(summary, fromMs, toMs, archive.notes.periodMsAt(node, toMs), jumps);
+    bridgeEnds(summary, fromMs, toMs, archive.sampling.periodMsAt(node, toMs), jumps);
   }
   const expected = bucket.toMs > fromMs ? expectedSamples(archive, node, { fromMs, toMs: bucket.toMs }, nowMs) : 0;
   const metrics = {} as Record<Metric, MetricAggregate>;

@@ -4,7 +4,7 @@ import type { Histograms, Summary } from '../../core/statistics/summary.ts';
 import { HOUR_MS, MINUTE_MS } from '../../core/time/time.ts';
 import { isDamage } from '../database/database.ts';
 import type { NodeTable } from '../database/node-table.ts';
-import type { Notes } from '../events/clock-events.ts';
+import type { SamplingHistory } from '../events/clock-events.ts';
 import type { Columns } from '../samples/chunk.ts';
 import type { PendingPart, RawSamples } from '../samples/raw-samples.ts';
 import { StepTable } from './step-table.ts';
@@ -14,7 +14,7 @@ import { addToHour, emptyHour, type HourRecord, hourOf } from './tiers.ts';
 export interface HourSources {
   readonly nodes: NodeTable;
   readonly samples: RawSamples;
-  readonly notes: Notes;
+  readonly sampling: SamplingHistory;
   readonly nowMs: () => number;
   /** Replaces the damaged database with a new one. */
   readonly onDamage: (reason: string) => void;
@@ -137,9 +137,9 @@ export class Hours {
   }
 
   #addRow(node: string, hour: HourRecord, columns: Columns, row: number): void {
-    const { notes } = this.#sources;
-    const periodMs = notes.periodMsAt(node, columns.timestampMs[row] as number);
-    addToHour(hour, columns, row, periodMs, notes.clockEvents);
+    const { sampling } = this.#sources;
+    const periodMs = sampling.periodMsAt(node, columns.timestampMs[row] as number);
+    addToHour(hour, columns, row, periodMs, sampling.clockEvents);
   }
 
   #resumeOne(node: string, hourMs: number): HourRecord {

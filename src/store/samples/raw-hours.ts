@@ -15,7 +15,7 @@ interface OpenHour {
 }
 
 /** An hour is closed when a node has sent no status for this long. */
-const SILENT_MS = 2 * HOUR_MS;
+const IDLE_MS = 2 * HOUR_MS;
 
 /**
  * Maps an hour of a node's timestamps to the segments that contain samples of it: raw samples are stored in order of arrival, but are
@@ -49,7 +49,7 @@ export class RawHours {
   /** Closes the hours of nodes without samples in the last two hours, so that a restart need not search for their ends. */
   closeOld(segment: number): void {
     for (const [nodeId, open] of this.#openHours()) {
-      if (segment - open.last <= SILENT_MS) continue;
+      if (segment - open.last <= IDLE_MS) continue;
       this.#close(nodeId, open);
       this.#open?.delete(nodeId);
     }

@@ -201,7 +201,7 @@ const handlers: { [O in Operation]: (body: Operations[O]['request']) => Answer<O
   aggregate: (query) => reading((store) => aggregate(store, query, Date.now())),
   alerts: (query) => reading((store) => store.alerts.list(query)),
   recorded: (query) => reading((store) => recorded(store, query)),
-  clockEvents: ({ limit }) => opened().notes.clockEvents.slice(-limit).reverse(),
+  clockEvents: ({ limit }) => opened().sampling.clockEvents.slice(-limit).reverse(),
   shutdowns: (query) => reading((store) => store.shutdowns.list(query)),
   snapshot: ({ path }) => snapshot(path),
   cancelSnapshot: () => {

@@ -8,7 +8,7 @@ import { graphNames } from '../../../src/ros/names.ts';
 import { addonFile, environmentFor, type Prepared, preparedKeys } from '../../../src/ros/rclnodejs/prepared.ts';
 import { probe } from '../../../src/ros/rclnodejs/probe.ts';
 import { prepare } from '../../../src/ros/rclnodejs/setup/prepare.ts';
-import { lookForRos, type SourcedRos } from '../../../src/ros/rclnodejs/sourced.ts';
+import { findSourcedRos, type SourcedRos } from '../../../src/ros/rclnodejs/sourced.ts';
 import { temporaryFolder } from '../../../testkit/folder.ts';
 import { type Host, Network, networkUnavailable } from '../../../testkit/network/network.ts';
 import { HostService } from '../../../testkit/network/service-on-host.ts';
@@ -16,7 +16,7 @@ import { ROOT } from '../../../testkit/service/service.ts';
 
 // Preparing for the ROS 2 that is sourced, and that ROS 2 breaking afterwards.
 
-const ros = lookForRos(process.env);
+const ros = findSourcedRos(process.env);
 const skip = ros.state === 'sourced' ? networkUnavailable() : 'needs a sourced ROS 2';
 
 /** Ends `ros-setup` in the middle of compiling. */

@@ -16,7 +16,7 @@ function Wall({ link, nowMs, state, tiles }: ViewProps): VNode {
   const wall = useRef<HTMLElement>(null);
   const list = useRef<HTMLUListElement>(null);
   const { isDimmed, isFull, problem, toggleDim, toggleFull } = useFullScreen(wall);
-  const size = useRoom(list);
+  const size = useSize(list);
   const isGone = link.state === 'gone';
   const shown = worstFirst(isGone ? tiles.map((tile) => ({ ...tile, status: 'UNKNOWN' as const })) : tiles);
   const { columns, isFitted } = layoutOf(shown.length, size.width, size.height);
@@ -95,15 +95,15 @@ function readingText(reading: number | null, unit: string): string {
 }
 
 /** The width of an element, and the height from its top to the end of the window, in CSS pixels. */
-function useRoom(element: RefObject<HTMLElement | null>): { width: number; height: number } {
-  const [room, setRoom] = useState({ width: innerWidth, height: innerHeight });
+function useSize(element: RefObject<HTMLElement | null>): { width: number; height: number } {
+  const [size, setSize] = useState({ width: innerWidth, height: innerHeight });
   useLayoutEffect(() => {
     const measured = element.current as HTMLElement;
     const measure = (): void => {
       const { top, width } = measured.getBoundingClientRect();
       const margin = Number.parseFloat(getComputedStyle(measured.parentElement as Element).paddingBottom);
       const next = { width, height: Math.max(0, Math.floor(innerHeight - top - scrollY - margin)) };
-      setRoom((before) => (before.width === next.width && before.height === next.height ? before : next));
+      setSize((before) => (before.width === next.width && before.height === next.height ? before : next));
     };
     // The elements above it change its top: the header wraps, a notice appears.
     const observer = new ResizeObserver(measure);
@@ -115,7 +115,7 @@ function useRoom(element: RefObject<HTMLElement | null>): { width: number; heigh
       removeEventListener('resize', measure);
     };
   }, []);
-  return room;
+  return size;
 }
 
 const view: View = { name: 'wall', order: 1, Icon: Grid, label: () => messages.wall.title, Component: Wall };

@@ -8,7 +8,7 @@ export interface Joined {
   stop(): void;
 }
 
-export interface MembershipOptions<S extends Joined> {
+export interface RejoiningSessionOptions<S extends Joined> {
   readonly place: GraphPlace;
   readonly log: Log;
   /** `staticPeers`: addresses for discovery by unicast; `former`: the session that is replaced; null: none. */
@@ -18,8 +18,8 @@ export interface MembershipOptions<S extends Joined> {
 const REJOIN_AGAIN_MS = 10_000;
 
 /** Keeps the process on the graph: starts a session, and replaces it with a new one in `rejoin`. */
-export class Membership<S extends Joined> {
-  readonly #options: MembershipOptions<S>;
+export class RejoiningSession<S extends Joined> {
+  readonly #options: RejoiningSessionOptions<S>;
   #session: S | null = null;
   /** Resolved once, at the start. */
   #staticPeers: readonly string[] = [];
@@ -27,7 +27,7 @@ export class Membership<S extends Joined> {
   #problem: string | null = null;
   #stopped = false;
 
-  constructor(options: MembershipOptions<S>) {
+  constructor(options: RejoiningSessionOptions<S>) {
     this.#options = options;
   }
 
