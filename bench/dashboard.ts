@@ -64,7 +64,7 @@ async function weekDrawnMs(page: Page): Promise<number> {
       new Promise<number>((resolve) => {
         const look = (): void => {
           const charts = [...document.querySelectorAll('[role=img]')];
-          // Beside each number is the range of the values in the chart, or that they are being loaded. This machine may have no temperature.
+          // The value range of the chart, or a loading text, is beside each number. This machine may have no temperature.
           const ranges = [...document.querySelectorAll('.metric .range:not(.why)')];
           const areOfWeek = charts.length === 4 && charts.every((chart) => chart.getAttribute('aria-label')?.includes('7 days'));
           if (!areOfWeek || ranges.length < 3 || !ranges.every(({ textContent }) => /\d/.test(textContent ?? '')))
@@ -83,7 +83,7 @@ async function weekDrawnMs(page: Page): Promise<number> {
   return milliseconds;
 }
 
-/** Share of the slowed core that the page has used, and the memory that it has gained, in `minutes` of live data. */
+/** The share of the slowed core that the page has used and the memory that it has gained in `minutes` of live data. */
 async function liveUse({ cdp, page }: Slowed, minutes: number): Promise<Use> {
   const read = async (): Promise<{ taskSeconds: number; heapBytes: number; atMs: number }> => {
     await cdp.send('HeapProfiler.collectGarbage');
@@ -91,7 +91,7 @@ async function liveUse({ cdp, page }: Slowed, minutes: number): Promise<Use> {
     const metricOf = (name: string): number => metrics.find((metric) => metric.name === name)?.value ?? Number.NaN;
     return { taskSeconds: metricOf('TaskDuration'), heapBytes: metricOf('JSHeapUsedSize'), atMs: performance.now() };
   };
-  await pause(10); // Code that runs for the first time is compiled.
+  await pause(10); // Gives code that runs for the first time the time to be compiled.
   const before = await read();
   await page.waitForTimeout(minutes * 60_000);
   const after = await read();

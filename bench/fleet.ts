@@ -8,7 +8,7 @@ import { sysTree } from './support/sensor-tree.ts';
 import { quantile, worst } from './support/statistics.ts';
 
 const DOMAIN_ID = 77;
-/** Two segments at least: a segment is written as a whole. */
+/** The length of at least two segments, because a segment is written as a whole. */
 const SECONDS = 120;
 
 type Fleet = Pick<FleetSetup, 'robots' | 'isNamespaced' | 'observe'> & { readonly name: string };
@@ -20,14 +20,14 @@ const FLEETS: readonly Fleet[] = [
   { name: '300 robots on one topic', robots: 300, isNamespaced: false, observe: false },
   { name: '300 robots on one topic that also read it', robots: 300, isNamespaced: false, observe: true },
 ];
-/** Limits of one appliance, for the largest fleet too. */
+/** Limits for one appliance, including with the largest fleet. */
 const LIMITS = { cpuPercent: 6, megabytes: 120, writtenMegabytes: 600, lossPercent: 1, staleSeconds: 6 } as const;
 
 function rowsOf(name: string, fleet: FleetResult): Row[] {
   const row = (figure: string, unit: string, value: number, atMost?: number): Row => ({
     figure: `${name}: ${figure}`,
     unit,
-    // NaN: timeout.
+    // NaN means a timeout.
     value: Number.isNaN(value) ? null : value,
     ...(atMost !== undefined && { atMost }),
   });

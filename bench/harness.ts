@@ -1,4 +1,4 @@
-/** The harness over a week: the record of 604,800 health statuses from the topic and the event stream, and the report of it. */
+/** The harness over a week: the record of 604,800 health statuses from the topic and the event stream, and its report. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, statSync } from 'node:fs';
@@ -50,7 +50,7 @@ function countStatuses(entry: RecordEntry): number {
   return entry.topic.first === null ? 0 : 1 + entry.topic.steps.length;
 }
 
-/** Runs a command of the harness as a user does. Reads VmHWM until the process ends, since it is gone with the process. */
+/** Runs a command of the harness as a user does. Reads VmHWM repeatedly until the process ends, because it is not available afterwards. */
 async function run(cleanup: Cleanup, argv: readonly string[]): Promise<Cost & { readonly code: number | null; readonly output: string }> {
   const begun = performance.now();
   const child: ChildProcess = cleanup.own(
@@ -74,7 +74,7 @@ async function run(cleanup: Cleanup, argv: readonly string[]): Promise<Cost & { 
       const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
       cpuSeconds = (Number(fields[11]) + Number(fields[12])) / 100;
     } catch {
-      // The process has ended.
+      // The process has already ended.
     }
     await pause(POLL_SECONDS);
   }

@@ -1,4 +1,4 @@
-/** Runs the benchmarks, one program after the other, and writes bench/RESULTS.md. */
+/** Runs the benchmarks, one program after another, and writes bench/RESULTS.md. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
@@ -33,7 +33,7 @@ const PROGRAMS: Readonly<Record<string, Program>> = {
   harness: { about: 'the harness over a week: its record and its report', timeoutMinutes: 5 },
 };
 const ORDER = Object.keys(PROGRAMS);
-/** From SIGTERM to SIGKILL: the program ends its child processes in this time. */
+/** Time from SIGTERM to SIGKILL, in which the program must end its child processes. */
 const KILL_AFTER_SECONDS = 30;
 
 const USAGE = `Usage: npm run bench -- [--only NAME,...] [--minutes N]
@@ -69,7 +69,7 @@ function readOptions(): { names: readonly string[]; minutes: number } | null {
 
 let interrupted = false;
 
-/** Runs one program; null when it failed or timed out. The program ends its own child processes. */
+/** Runs one program, which ends its own child processes. Returns null if it failed or timed out. */
 async function runProgram(name: string, minutes: number): Promise<Outcome | null> {
   const file = fileURLToPath(new URL(`./${name}.ts`, import.meta.url));
   const argv = [...process.execArgv, ...(name === 'sample' || name === 'spool' ? serviceNodeOptions() : []), file, `--minutes=${minutes}`];

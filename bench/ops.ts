@@ -12,7 +12,7 @@ import { sysTree } from './support/sensor-tree.ts';
 import { startService } from './support/service-process.ts';
 import { pause } from './support/statistics.ts';
 
-/** Multiple of the long measurement: an hour by default. */
+/** Length as a multiple of the long measurement; an hour by default. */
 const LENGTH_FACTOR = 6;
 const POLL_SECONDS = 1;
 const PROGRESS_SECONDS = 60;
@@ -25,7 +25,7 @@ interface Jobs {
   readonly jobs: readonly { readonly name: string; readonly runs: number; readonly failures: number; readonly missed: number }[];
 }
 
-/** A time zone in which the next full hour is midnight, so that the nightly backup runs within an hour. */
+/** Returns a time zone in which the next full hour is midnight, so that the nightly backup runs within an hour. */
 function zoneWithMidnightNext(nowMs: number): string {
   const hour = new Date(nowMs + HOUR_MS).getUTCHours();
   // These names have inverted signs: Etc/GMT-3 is three hours ahead of UTC.
@@ -70,7 +70,7 @@ function childrenMegabytes(pid: number): number {
       if (Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]) === pid)
         sum += new ProcessMeter(Number(name)).memory().residentMegabytes;
     } catch {
-      // The process has ended.
+      // The process has already ended.
     }
   }
   return sum;
@@ -125,7 +125,7 @@ await benchmark('ops', async ({ cleanup, minutes, progress }): Promise<Outcome> 
       { figure: 'of that, jobs in separate processes', unit: '%', value: figures.children },
       { figure: 'resident memory of the scheduler, highest', unit: 'MB', value: highest, atMost: 80 },
       { figure: 'of that, anonymous, at the end', unit: 'MB', value: anonymousMegabytes },
-      // A job shorter than a second may have been missed.
+      // Jobs shorter than a second may be missed.
       ...(highestChildren > 0
         ? [{ figure: 'resident memory of a job in a separate process, highest', unit: 'MB', value: highestChildren }]
         : []),

@@ -15,14 +15,14 @@ import { median, quantile, worst } from './support/statistics.ts';
 const LATENCY_HERTZ = 50;
 const FAST_HERTZ = 1000;
 const STREAM_SECONDS = 60;
-/** Share of the long measurement. */
+/** Measurement at rest as a share of the long measurement. */
 const AT_REST_SHARE = 0.5;
 /** Each measurement runs in a separate network; at rest, each contestant gets its own domain, counted from `atRest`. */
 const DOMAIN_IDS = { streams: 60, atRest: 70 } as const;
 
 const TRANSPORTS = ['embedded', 'rclnodejs'] as const;
 type Transport = (typeof TRANSPORTS)[number];
-/** Null: not measured, because ROS 2 is not installed. */
+/** A value is null if it was not measured because ROS 2 is not installed. */
 type Both<T> = Readonly<Record<Transport, T | null>>;
 
 const CONTESTANTS = {
@@ -40,7 +40,7 @@ const NEEDS_ROS: readonly Name[] = ['rclnodejs', 'idle', 'oneNode', 'serviceRcln
 
 type AllAtRest = Readonly<Record<Name, AtRest | null>>;
 
-/** A row of the embedded transport with rclnodejs as its baseline, where that was measured. */
+/** A row of the embedded transport with rclnodejs as its baseline, if that was measured. */
 function withRclnodejs(row: Omit<Row, 'value' | 'baseline'>, embedded: number, rclnodejs: number | null): Row {
   return { ...row, value: embedded, ...(rclnodejs !== null && { baseline: { name: 'rclnodejs', value: rclnodejs } }) };
 }

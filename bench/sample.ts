@@ -1,4 +1,4 @@
-/** CPU time of one sample of all four metrics, against the same with systeminformation. */
+/** CPU time of one sample of all four metrics, compared with the same sample by systeminformation. */
 import { cpuTemperature, currentLoad, fsSize, mem } from 'systeminformation';
 import { CpuSource } from '../src/collect/cpu.ts';
 import { DiskSource } from '../src/collect/disk.ts';
@@ -14,14 +14,14 @@ import { median, pause } from './support/statistics.ts';
 const BATCHES = 100;
 const SAMPLES_PER_BATCH = 100;
 const BASELINE_BATCHES = 10;
-/** The kernel counts the CPU time of child processes in ticks of 10 ms: with this size a tick is a few percent of a batch. */
+/** The kernel counts the CPU time of child processes in ticks of 10 ms; with this batch size, a tick is a few percent of a batch. */
 const BASELINE_SAMPLES_PER_BATCH = 10;
 const SECONDS_AT_ONE_HERTZ = 30;
 
 const now = (): number => performance.now() / 1000;
 const self = new ProcessMeter('self');
 
-/** All threads of this process and its child processes that have exited. */
+/** CPU time of all threads of this process and of its child processes that have exited. */
 function cpuMicroseconds(): number {
   const { user, system } = process.cpuUsage();
   return user + system + self.childrenCpuSeconds() * 1e6;
@@ -84,7 +84,7 @@ await benchmark('sample', async ({ cleanup, progress }): Promise<Outcome> => {
 
   progress('edge-health');
   await measureBatches(BATCHES / 10, SAMPLES_PER_BATCH, sample);
-  await pause(0.5); // The first CPU figure needs two readings some time apart.
+  await pause(0.5); // The first CPU figure needs two readings at different times.
   const edgeHealth = await measureBatches(BATCHES, SAMPLES_PER_BATCH, sample);
   for (const probe of probes) {
     const { metric, problem } = probe.state(now());

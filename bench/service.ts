@@ -12,12 +12,12 @@ import { sysTree } from './support/sensor-tree.ts';
 import { startService } from './support/service-process.ts';
 import { pause } from './support/statistics.ts';
 
-/** The service releases what only its start needed after a minute. */
+/** The service releases memory that only its start needed after a minute. */
 const WARM_UP_SECONDS = 90;
 const POLL_SECONDS = 5;
 const DAY_SECONDS = 86_400;
 
-/** CPU, memory and writes of a program during the measurement: of its process and of the child processes that it has by then. */
+/** CPU, memory and writes of a program during the measurement: of its process and of the child processes that exist at its start. */
 class MeasuredProcess {
   readonly name: string;
   readonly #meters: readonly ProcessMeter[];
@@ -60,7 +60,7 @@ class MeasuredProcess {
   }
 }
 
-/** A process and its descendants. */
+/** Returns the ids of a process and its descendants. */
 function withChildren(pid: number): number[] {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number);
   return [pid, ...children.flatMap(withChildren)];
@@ -87,7 +87,7 @@ function startEventReader(cleanup: Cleanup, url: string): { child: ChildProcess;
   };
 }
 
-/** Requests /metrics once per second, as Prometheus would. The returned function stops and gives the number of failures. */
+/** Requests /metrics once per second, like Prometheus. The returned function stops the requests and returns the number of failures. */
 function startScraping(url: string): () => number {
   const agent = keepAliveAgent();
   let failures = 0;

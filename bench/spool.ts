@@ -1,4 +1,7 @@
-/** A record in the spool, which is a file, against the same record in SQLite: both in tmpfs, where a SIGKILL loses neither. */
+/**
+ * Cost of a record in the spool, which is a file, compared with the same record in SQLite: both are in tmpfs,
+ * where a SIGKILL loses neither.
+ */
 import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';

@@ -1,4 +1,4 @@
-/** From exec to the first health status, against node_exporter's first response. */
+/** Time from exec to the first health status, compared with node_exporter's first response. */
 import { endProcess } from '../testkit/cleanup.ts';
 import { startNodeExporter } from './support/baselines.ts';
 import type { Outcome } from './support/outcome.ts';

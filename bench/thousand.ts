@@ -1,4 +1,4 @@
-/** Cost of 1,000 samples per second, the highest frequency that can be configured. */
+/** Cost of 1,000 samples per second, the highest rate that can be configured. */
 
 import { ProcessMeter } from '../testkit/machine/process-meter.ts';
 import { fetchJson } from './support/http.ts';

@@ -17,15 +17,18 @@ const WEEK_HOURS = 168;
 const PAGE_ROWS = 10_000;
 const REQUESTS = 20;
 const WARM_UPS = 3;
-/** For the bytes written per day: long enough that each day removes the oldest day of samples. */
+/** Number of days for the measurement of bytes written per day: long enough that each day removes the oldest day of samples. */
 const DAYS_UNTIL_STEADY = 10;
-/** Samples that may be missing at the end: no service ran between filling the store and the first start, or between two starts. */
+/**
+ * Seconds of samples that may be missing at the end, because no service ran between filling the store and the first
+ * start, or between two starts.
+ */
 const PAUSES_SECONDS = 300;
 
 interface Query {
   readonly figure: string;
   readonly atMost: number;
-  /** Runs the query once; returns the milliseconds of all its requests, and throws when a response is implausible. */
+  /** Runs the query once. Returns the milliseconds of all its requests, and throws if a response is implausible. */
   readonly run: (get: (path: string) => Promise<Answer>) => Promise<number>;
   readonly runPlain: (db: DatabaseSync, fromMs: number, toMs: number) => void;
   readonly hours: number;
@@ -92,7 +95,7 @@ async function measureTimes(run: () => Promise<number>): Promise<Times> {
   return { cold, warm };
 }
 
-/** Measures one query on a service that has just started on the folder. */
+/** Measures one query on a service that was just started on the folder. */
 async function measureService({ cleanup }: Context, dataPath: string, { run }: Query): Promise<Times> {
   const service = await startService(cleanup, { dataPath });
   const agent = keepAliveAgent();
@@ -138,7 +141,7 @@ await benchmark('week', async (context): Promise<Outcome> => {
   const { cleanup, progress } = context;
   const folder = cleanup.folderOnDisk();
   const dataPath = join(folder, 'data');
-  // An hour more than a week: the range of a query then begins within an hour, as in production.
+  // An hour more than a week, so that the range of a query starts within an hour, as in production.
   const beginMs = Date.now() - (WEEK_HOURS + 1) * HOUR_MS;
   progress('filling a plain table');
   const endMs = Date.now();

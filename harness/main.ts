@@ -3,7 +3,7 @@ import { permissionProblem } from '../src/core/platform/permission.ts';
 import { RecordError } from './record/record-error.ts';
 import { argumentsOf, EXIT, type HarnessCommand, Refusal } from './run/command.ts';
 
-/** Loaded when called: the observer must not load the reports. */
+/** Commands are loaded on demand, because the observer must not load the reports. */
 const COMMANDS: Readonly<Record<string, () => Promise<HarnessCommand>>> = {
   run: async () => (await import('./run/run.ts')).run,
   start: async () => (await import('./run/start-stop.ts')).start,
@@ -12,7 +12,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<HarnessCommand>>> = {
   report: async () => (await import('./run/record-commands.ts')).report,
   verify: async () => (await import('./run/record-commands.ts')).verify,
 };
-/** Open connections may keep the process alive this long after its command. */
+/** The longest time that open connections may keep the process alive after its command. */
 const LINGER_MS = 1000;
 
 async function overview(): Promise<string> {
@@ -60,7 +60,7 @@ function exitCodeOf(error: Error): number {
 }
 
 exitWhenOutputFails();
-// Node would exit with 1, which is a verdict.
+// Node would exit with 1, which is the code of a verdict.
 process.on('uncaughtException', (error) => {
   process.stderr.write(`edge-health harness: ${error.stack ?? error.message}\n`);
   process.exit(EXIT.internal);

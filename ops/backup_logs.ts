@@ -30,7 +30,7 @@ ops.backup.keep removed. Files with secrets are left out. restore_backup restore
   },
 };
 
-/** What it writes is named `.partial` until it is whole; after a SIGKILL the next run removes that. */
+/** Output is named `.partial` until it is complete. After a SIGKILL, the next run removes it. */
 async function backUp(context: JobContext): Promise<JobResult> {
   const { config, dataFolder, nowMs, progress, signal } = context;
   const { copy_to, keep, reserve_megabytes } = config.ops.backup;
@@ -45,7 +45,7 @@ async function backUp(context: JobContext): Promise<JobResult> {
   try {
     const files = await collectFiles(context);
     const expected = await expectedBytes(folder, name, files.bytes);
-    if (!(await space.has(expected))) await prune(folder, name, keep); // The others stay until there is a newer one.
+    if (!(await space.has(expected))) await prune(folder, name, keep); // The others stay until a newer one exists.
     await space.require(expected);
 
     progress('backup: database');
@@ -62,7 +62,7 @@ async function backUp(context: JobContext): Promise<JobResult> {
     await rename(partial, join(folder, name));
     await syncFolder(folder);
 
-    // A backup without the database removes no older one, here or in the copies: that may be the last that has it.
+    // A backup without the database prunes no older backup, here or in the copies: an older one may be the last with the database.
     const keepNow = copy.database ? keep : Number.POSITIVE_INFINITY;
     const pruned = await prune(folder, name, keepNow);
     const kept = newestFirst(await backupsIn(folder), name);

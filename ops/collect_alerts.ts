@@ -36,14 +36,14 @@ everything in the database.
 
 interface Options {
   readonly folder: string;
-  /** Changes before it are skipped for good. */
+  /** Changes before this time are skipped permanently. */
   readonly sinceMs: number;
-  /** Writes nothing. */
+  /** Nothing is written if true. */
   readonly dryRun: boolean;
 }
 
 /**
- * Appends the changes after the last cursor, page by page: the lines first, durably, then the cursor. However a run ends, the next one
+ * Appends the changes after the last cursor, page by page: first the lines, durably, then the cursor. However a run ends, the next one
  * resumes at the last cursor in the lines or in cursor.json, and skips the lines written after it.
  */
 async function collect(context: JobContext, { dryRun, folder, sinceMs }: Options, progress: Progress): Promise<void> {
@@ -68,7 +68,7 @@ async function collect(context: JobContext, { dryRun, folder, sinceMs }: Options
     }
     const { changes, cursor } = page;
     more = page.more;
-    // Lines after the cursor are normally those of this page. Those of an earlier database may come in any later page.
+    // Lines after the cursor normally belong to this page. Those of an earlier database may recur in any later page.
     const keys = new Set(changes.map(changeKey));
     if ([...known].some((key) => !keys.has(key))) state = { ...state, replay: true };
     const missing = changes.filter((change) => !known.has(changeKey(change)));
@@ -81,7 +81,7 @@ async function collect(context: JobContext, { dryRun, folder, sinceMs }: Options
       if (files.some((file) => !(file in state.files))) await prune(context, folder, ALERTS_FILE);
     }
     progress.records.push(...records);
-    // A cursor that moved without changes is not worth a write: the one before leads to the same changes.
+    // A cursor that moved without changes is not worth a write: the previous one leads to the same changes.
     if (changes.length > 0) await move({ cursor, open, sequence: state.sequence + records.length });
     progress.open = Object.keys(state.open).length;
   }

@@ -20,7 +20,7 @@ export const collectMetrics: Job = {
     const { config, dataFolder, log, signal } = context;
     const observation = await observe(context);
     if (signal.aborted) {
-      // The row would blame the service for the end of the run.
+      // Otherwise the row would blame the service for the end of the run.
       const error = `ended before a row was written: ${(signal.reason as Error).message}`;
       return { status: 'UNKNOWN', lines: [`UNKNOWN  ${error}`], document: { error } };
     }

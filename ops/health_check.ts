@@ -49,9 +49,9 @@ export const healthCheck: Job = {
   run: async (job, { options }) => {
     const { dataFolder, signal, trigger } = job;
     const startedMs = job.nowMs();
-    // With --url the service is mostly that of another machine, whose state must not be mixed with that of this one.
+    // With --url the service usually runs on another machine, whose state must not be mixed with this machine's.
     const isRemote = options['url'] !== undefined;
-    // On a disk that hangs there is nothing to compare with; the check of disks reports that.
+    // If the disk hangs, there is no previous run to compare with; the check of disks reports the hang.
     const read = () => shareWithTimeout(READ_TIMEOUT_SECONDS, `previous run ${dataFolder}`, () => readPreviousRun(dataFolder), signal);
     const previous = isRemote ? null : await read().catch(() => null);
     const context = { ...job, counters: new Counters(previous), service: readService(job), units: readUnits(job) };
@@ -70,11 +70,11 @@ export const healthCheck: Job = {
   },
 };
 
-/** Writes the log and what the next run compares with; the result shows whether that was possible. */
+/** Writes the log and the state that the next run compares with. The result shows whether that succeeded. */
 async function saveRun(context: CheckContext, results: readonly CheckResult[], previous: PreviousRun | null, startedMs: number) {
   const { counters, dataFolder, service, signal, trigger } = context;
   const { note, ok, warning } = resultsFor('history');
-  // "Since the last check" means the scheduler's: a run by hand in between does not take its increases away.
+  // "Since the last check" means the scheduler's last check: a manual run in between must not consume the increases.
   const answer = trigger === 'manual' ? await withTimeout(READ_TIMEOUT_SECONDS, service, signal).catch(() => null) : null;
   const isBetween = answer?.kind === 'answer' && answer.status.ops.scheduler.state === 'running';
   const work = async (): Promise<void> => {

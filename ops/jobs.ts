@@ -1,6 +1,6 @@
 import type { Job } from './lib/job.ts';
 
-/** The scheduled jobs, in the order in which they are shown. Each is loaded when it is run: a row of metrics should not cost the memory of a backup. */
+/** The scheduled jobs, in display order. Each is loaded when it is run: a row of metrics should not cost the memory of a backup. */
 export const JOBS = {
   health_check: async () => (await import('./health_check.ts')).healthCheck,
   collect_metrics: async () => (await import('./collect_metrics.ts')).collectMetrics,
@@ -12,8 +12,8 @@ export const JOBS = {
 export type JobName = keyof typeof JOBS;
 export const JOB_NAMES = Object.keys(JOBS) as JobName[];
 
-/** Run as child processes: they take long and need much memory, which the scheduler should not keep. */
+/** Jobs that run as child processes: they take long and need memory that the scheduler should not retain. */
 export const HEAVY: readonly JobName[] = ['backup_logs', 'generate_7day_report'];
 
-/** Their successful runs are not worth a write to the disk each. */
+/** Jobs whose successful runs are not each worth a disk write. */
 export const FREQUENT: readonly JobName[] = ['collect_metrics'];

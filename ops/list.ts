@@ -40,7 +40,7 @@ Exit code 0 while a scheduler runs and no job failed last, 1 while one failed or
   },
 };
 
-/** Why the state cannot be read, and what to do; null: it can be, or there is none. */
+/** Why the state cannot be read, and what to do; null if it is readable or does not exist. */
 function hiddenFrom(dataFolder: string): string | null {
   try {
     accessSync(dataFolder, constants.R_OK | constants.X_OK);
@@ -52,7 +52,7 @@ function hiddenFrom(dataFolder: string): string | null {
   }
 }
 
-/** Without a running scheduler the schedules come from the configuration, and no run is next. */
+/** Without a running scheduler, the schedules come from the configuration, and no next run is shown. */
 function withoutScheduler({ jobs, scheduler }: OpsDocument, ops: Config['ops']): OpsDocument {
   const recordOf = (name: JobName): JobRecord => jobs.find((job) => job.name === name) ?? newRecord(name, ops[name]);
   return {
@@ -61,14 +61,14 @@ function withoutScheduler({ jobs, scheduler }: OpsDocument, ops: Config['ops']):
   };
 }
 
-/** With the runs by hand that no scheduler has loaded yet. */
+/** Adds the manual runs that no scheduler has loaded yet. */
 function withLeftRuns(document: OpsDocument, dataFolder: string): OpsDocument {
   const left = [...leftRuns(dataFolder).values()];
   const jobs = document.jobs.map((job) => left.reduce((record, one) => (one?.name === job.name ? withRun(record, one.run) : record), job));
   return { ...document, jobs };
 }
 
-/** Shows a time of today without the date. */
+/** Omits the date of a time that is today. */
 type TimeFormat = (iso: string | null) => string;
 
 function headLines({ notifications, scheduler }: OpsDocument, time: TimeFormat): string[] {

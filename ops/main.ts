@@ -18,9 +18,9 @@ import { JOBS } from './jobs.ts';
 import { EXIT, type Job, type JobArguments, type JobContext, type Trigger, UsageError } from './lib/job.ts';
 import { runInOwnProcess } from './schedule/manual-run.ts';
 
-/** Open handles may delay the exit of a finished command by this much. */
+/** The longest time that open handles may delay the exit of a finished command. */
 const LINGER_MS = 1000;
-/** From SIGTERM to a forced exit; systemd waits a little longer. */
+/** From SIGTERM to a forced exit; systemd waits slightly longer. */
 const STOP_TIMEOUT_MS = 18_000;
 
 const COMMON = {
@@ -86,7 +86,7 @@ function restOf(name: string, config: Config, url: string | null, running: () =>
   } catch (error) {
     const denied = permissionProblem(error, `ops ${name}`);
     if (denied !== null) throw new UsageError(`rest.token_file cannot be read: ${denied}`);
-    // Without it, the service refuses what needs the token; everything else works, such as restoring a backup on a new machine.
+    // Without the token, the service refuses requests that need it. Everything else works, such as restoring a backup on a new machine.
     printProblem(`rest.token_file cannot be read: ${(error as Error).message}`);
     return serviceOf({ ...config.rest, token_file: null }, url, running);
   }
@@ -104,7 +104,7 @@ function contextOf(command: Job, { options }: JobArguments, signal: AbortSignal)
   const { config } = loaded;
   const installed = installation();
   const dataFolder = dataPath(config, file, process.env, installed);
-  process.umask(0o027); // As in the units: files in the data folder are not readable for others.
+  process.umask(0o027); // Same as in the units: files in the data folder are not readable by others.
   becomeOwnerOf(dataFolder, process.env);
   const trigger = TRIGGERS.find((known) => known === (text('trigger') ?? 'manual'));
   if (!trigger) throw new UsageError(`--trigger is "${text('trigger')}"; allowed: ${TRIGGERS.join(', ')}`);
@@ -144,7 +144,7 @@ async function main([name, ...rest]: readonly string[]): Promise<number> {
       stopping.abort(new Error(`received ${signal}`));
       setTimeout(() => process.exit(EXIT.UNKNOWN), STOP_TIMEOUT_MS).unref();
     };
-    // process.once would not do: npm forwards a signal that the terminal has sent already.
+    // process.once is not enough: npm forwards a signal that the terminal has already sent.
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => stop(signal));
     const outcome = await runInOwnProcess(command, contextOf(command, arguments_, stopping.signal), arguments_);
     if (process.stderr.isTTY) process.stderr.write('\r\x1b[K');
@@ -162,6 +162,6 @@ async function main([name, ...rest]: readonly string[]): Promise<number> {
 exitWhenOutputFails();
 main(process.argv.slice(2)).then((code) => {
   process.exitCode = code;
-  // A hanging handle must not keep a finished process; pending output is flushed before.
+  // A hanging handle must not keep a finished process alive. Pending output is flushed first.
   setTimeout(() => process.exit(), LINGER_MS).unref();
 });

@@ -93,7 +93,7 @@ async function overview({ config, dataFolder }: JobContext, settings: Settings):
   }
   const channels = settings.channels.map((channel) => channelDocument(channel, state.queues[channel.name]));
   const isConfigured = channels.length > 0;
-  // As the scheduler wrote it last: without alerts there is nothing to notify, whatever the channels can do.
+  // The state last written by the scheduler: without alerts there is nothing to notify, whatever the state of the channels.
   const link = isConfigured ? readJobState(dataFolder).document.notifications : undefined;
   const unreachable = link?.alerts === 'unreachable' ? link : null;
   const status = worst([

@@ -79,8 +79,8 @@ async function withLock<T>(dataFolder: string, job: string, refusal: string, wor
 }
 
 /**
- * Stops the services, swaps the files, starts what ran before, and checks it. When anything fails, everything is undone and started again.
- * From the stop on no signal ends it: half a restore is worse than a late one.
+ * Stops the services, swaps the files, starts the services that ran before, and checks the result. On any failure, undoes everything and
+ * starts the services again. Once the services are stopped, signals no longer end it: a late restore is better than half a restore.
  */
 export async function restore(context: JobContext, plan: Plan, services: Services, onStep?: (step: string) => void): Promise<Restored> {
   const { dataFolder, nowMs, progress } = context;

@@ -22,7 +22,7 @@ a data folder: a second one exits with 3. SIGHUP reloads the configuration; SIGT
   options: {},
   positionals: 0,
   run: async (context, { options }) => {
-    process.title = 'edge-health-ops'; // The name in systemctl status and top; else it would be the runtime's.
+    process.title = 'edge-health-ops'; // The name in systemctl status and top; otherwise it would be the runtime's.
     const { config, configFile, dataFolder, environment, rest, signal, version } = context;
     const { log, setLevel } = createLogger(process.stderr, config.log.level);
     const lock = lockScheduler(context, log);
@@ -33,7 +33,7 @@ a data folder: a second one exits with 3. SIGHUP reloads the configuration; SIGT
     const notifier = createNotifier({ ...context, log, onState: (state) => jobs.setNotifications(state) });
     const systemd = connectServiceManager(environment, log);
     const ping = watchdogPing(systemd);
-    // Calls cron.schedule for each job, without overlap and in the configured time zone, and catches up what was missed.
+    // Calls cron.schedule for each job, without overlap and in the configured time zone, and catches up on missed runs.
     const jobs = new JobScheduler({
       config: config.ops,
       clocks: systemClocks(),

@@ -13,7 +13,7 @@ has() { command -v "$1" > /dev/null 2>&1 || [ -x "/usr/sbin/$1" ]; }
 missing=
 has collectd || missing="$missing collectd-core"
 has prometheus-node-exporter || has node_exporter || missing="$missing prometheus-node-exporter"
-# wanted NAME: whether that benchmark is selected.
+# wanted NAME: succeeds if that benchmark is selected.
 wanted() {
   case "$arguments" in
     *--only*"$1"*) return 0 ;;

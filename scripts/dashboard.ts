@@ -5,7 +5,7 @@ import type { BuildOptions, Plugin } from 'esbuild';
 const ROOT = join(import.meta.dirname, '..');
 const VIEWS = join(ROOT, 'dashboard/src/views');
 
-/** The module `views`: the default exports of `views/*\/view.tsx`, in the order of the navigation. */
+/** The module `views`: the default exports of `views/*\/view.tsx`, in navigation order. */
 const viewsPlugin: Plugin = {
   name: 'views',
   setup: (build) => {

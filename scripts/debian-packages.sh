@@ -31,7 +31,7 @@ trap 'exit 1' INT TERM
 export DEBIAN_FRONTEND=noninteractive
 # shellcheck disable=SC2086 # a list of words
 install() { apt-get install -y -qq --no-install-recommends $missing >"$log" 2>&1; }
-# The package lists are updated only if the installation fails without. The output of apt is printed only if it fails.
+# The package lists are updated only if the installation fails without an update. The output of apt is printed only if it fails.
 install || { apt-get update -qq >&2 && install; } || {
   tail -n 20 "$log" >&2
   echo "$purpose: these could not be installed:$missing" >&2

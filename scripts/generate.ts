@@ -1,7 +1,8 @@
 /**
- * Generates the files that are derived from the schemas and the ROS definitions: the default configuration, its reference page and manual
- * page, the reference pages of the command line and the log, the OpenAPI document, the schema of the harness's reports and the ROS types. Also copies the version of package.json to the other
- * files that contain it. With --check it only compares, and fails if a file is out of date.
+ * Generates the files that are derived from the schemas and the ROS definitions: the default configuration, its reference page and
+ * manual page, the reference pages of the command line and the log, the OpenAPI document, the schema of the harness's reports and
+ * the ROS types. Also copies the version of package.json to the other files that contain it. With --check, it only compares, and
+ * fails if a file is out of date.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { renderDefaultYaml, renderReference } from '../src/config/render.ts';

@@ -1,7 +1,7 @@
 import { build } from 'esbuild';
 import type { PageAssets } from '../harness/report/html.ts';
 
-/** Bundles the parts embedded in report.html of the harness: the script that draws the charts, and the style sheet. */
+/** Bundles the parts that are embedded in report.html of the harness: the script that draws the charts, and the style sheet. */
 export async function bundleHarnessChart(): Promise<PageAssets> {
   const { outputFiles } = await build({
     absWorkingDir: `${import.meta.dirname}/..`,

@@ -3,7 +3,7 @@
 set -eu
 cd "$(dirname -- "$0")/.."
 
-# The command that the user called, for messages.
+# The user's command, for messages.
 case ${npm_lifecycle_event:-} in
   start | test) command="npm $npm_lifecycle_event" ;;
   ?*) command="npm run $npm_lifecycle_event" ;;

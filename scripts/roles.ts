@@ -1,6 +1,6 @@
 /**
- * Runs one edge-health process per role in the foreground, as launch/multi_node_monitoring.launch.py does with ROS 2:
- * `node scripts/roles.ts [ROLE…]`. Each log line begins with the role. All processes end on Ctrl-C, or if one of them ends.
+ * Runs one edge-health process per role in the foreground, as launch/multi_node_monitoring.launch.py does with ROS 2: `node
+ * scripts/roles.ts [ROLE…]`. Each log line starts with the role. All processes end on Ctrl-C, or when one of them ends.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -10,7 +10,7 @@ import { createInterface } from 'node:readline';
 const ROOT = resolve(import.meta.dirname, '..');
 const ROLES = ['edge_brain', 'sensor_node', 'actuator_node'];
 const USAGE_ERROR = 64;
-/** The service's log has sd-daemon(3) priorities if it is not written to a terminal. */
+/** The service writes sd-daemon(3) priorities to its log unless it writes to a terminal. */
 const LEVELS: Readonly<Record<string, string>> = { '<3>': 'error: ', '<4>': 'warning: ', '<5>': 'notice: ', '<6>': '', '<7>': 'debug: ' };
 
 const given = process.argv.slice(2);

@@ -1,6 +1,6 @@
 /**
- * npm run screenshots: pictures of every view at three sizes for the documentation, taken in Chromium from the service with its store,
- * into docs/images. The measurements are those of an invented lesson of three hours with five robots, of which robot-3 gets warm.
+ * npm run screenshots: takes pictures of every view at three sizes for the documentation, in Chromium, from the service with its store, and
+ * writes them to docs/images. The data is invented: a lesson of three hours with five robots, of which robot-3 gets warm.
  */
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -42,14 +42,14 @@ const SIZES = {
 
 const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string };
 
-/** What the service of a Raspberry Pi would report; here it is that of the machine on which the pictures are taken. */
+/** Replaces the machine's own values in /status by those of a Raspberry Pi, because the pictures are taken on another machine. */
 function asOnPi(status: StatusDocument): StatusDocument {
   const { publish, ros, storage } = status;
   return {
     ...status,
     version,
     host: { ...MACHINE, ...HOST },
-    // Of the installed package with the embedded transport at 1 Hz.
+    // Values of the installed package with the embedded transport at 1 Hz.
     process: { ...status.process, resident_memory_bytes: 72e6, cpu_seconds: Math.round(0.0016 * status.uptime_seconds) },
     publish: { ...publish, measured_hertz: publish.configured_hertz },
     temperature_sensor: {
@@ -73,7 +73,7 @@ function asOnPi(status: StatusDocument): StatusDocument {
   };
 }
 
-/** The state of the job scheduler, as that writes it. */
+/** Writes the state of the job scheduler in the scheduler's own format. */
 function writeJobs(dataFolder: string): void {
   const at = (seconds: number): string => isoUtc(Date.now() + seconds * 1000);
   const counts = { running_since: null, runs: 120, failures: 0, missed: 0, overlaps: 0 };
@@ -101,7 +101,7 @@ const PAST = [
   { robot: 'robot-2', second: 8100, lasts: 40 },
 ];
 
-/** The values of a robot in a second of the lesson: a load that follows the exercises, and temperature that follows the load. */
+/** The values of a robot in a second of the lesson: a load that follows the exercises, and a temperature that follows the load. */
 function lesson(robot: number, second: number): Pick<HealthStatus, 'cpu_percent' | 'memory_percent' | 'disk_percent' | 'temperature'> {
   const exercise = Math.sin(second / 700 + robot) > 0 ? 1 : 0.3;
   const noise = (Math.sin(second * 12.9898 + robot * 78.233) * 43_758.5453) % 1;

@@ -1,9 +1,9 @@
-/** Chromium for the tests of the pages, which wait for content of the page, never for a length of time. */
+/** Chromium for the page tests, which wait for content of the page and never for a fixed time. */
 import { existsSync } from 'node:fs';
 import { type Browser, chromium, type Locator, type Page } from 'playwright-core';
 import { until } from './wait.ts';
 
-/** Debian's Chromium; empty if it is not installed. */
+/** Path of Debian's Chromium; empty if it is not installed. */
 export const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser'].find((path) => existsSync(path)) ?? '';
 
 /** Disables background traffic of the browser. */
@@ -13,7 +13,7 @@ export function launchBrowser(): Promise<Browser> {
   return chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox', '--disable-gpu', ...QUIET] });
 }
 
-/** Only limits a broken test. */
+/** Limits only a broken test. */
 export const TIMEOUT_MS = 120_000;
 
 /** Opens a page and collects its errors. Requests that fail because the service has stopped are not errors of the page. */

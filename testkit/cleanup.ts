@@ -8,7 +8,7 @@ import { ROOT } from './service/service.ts';
 const TMPFS_MAGIC = 0x01021994;
 const TIMEOUT_SECONDS = 10;
 
-/** Processes and folders of a benchmark or the soak; `end` ends and removes exactly these. */
+/** Processes and folders of a benchmark or the soak; `end` stops and removes exactly these. */
 export class Cleanup {
   readonly #children: ChildProcess[] = [];
   readonly #folders: string[] = [];

@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 const MEMORY = '/dev/shm';
-/** Containers often limit /dev/shm to 64 MB, which two suites with a synthetic week each would fill. */
+/** Containers often limit /dev/shm to 64 MB, which would be filled by two suites that each create a synthetic week. */
 const ENOUGH_BYTES = 1024 ** 3;
 
-/** In memory if there is enough of it: hundreds of suites that sync to one disk would block each other. */
+/** In memory if there is enough, because hundreds of suites that sync to one disk would block each other. */
 const parent = isUsable(MEMORY) ? MEMORY : tmpdir();
 
 function isUsable(folder: string): boolean {
@@ -18,7 +18,7 @@ function isUsable(folder: string): boolean {
   }
 }
 
-/** Whether programs can be run from the folder, as tests do: containers often mount /dev/shm with noexec. */
+/** Whether programs can be executed from the folder, which tests need: containers often mount /dev/shm with noexec. */
 function mayExecute(folder: string): boolean {
   const mount = readFileSync('/proc/self/mounts', 'utf8')
     .split('\n')

@@ -1,4 +1,4 @@
-/** Cleanup outside of a tap test: a benchmark or a shared machine runs the actions that a container or a network registers. */
+/** Cleanup outside a tap test: a benchmark or a shared machine runs the actions that a container or a network registers. */
 import type { Teardown } from './folder.ts';
 
 export class Teardowns implements Teardown {
@@ -8,7 +8,7 @@ export class Teardowns implements Teardown {
     this.#actions.push(action);
   }
 
-  /** Runs the registered actions, last one first. */
+  /** Runs the registered actions, the last one first. */
   async run(): Promise<void> {
     for (const action of this.#actions.splice(0).reverse()) await action();
   }

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 
 /**
- * Any text of at most `maxLength` code points, including lone surrogates and control characters. Replaces fast-check's unit 'binary',
- * which builds a table of all code points first: two seconds and 100 MB.
+ * Any text of at most `maxLength` code points, including lone surrogates and control characters. Replaces fast-check's unit 'binary', which
+ * first builds a table of all code points in two seconds and 100 MB.
  */
 export function anyText(maxLength: number): fc.Arbitrary<string> {
   const point = fc.oneof(

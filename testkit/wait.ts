@@ -1,6 +1,6 @@
 /**
- * Waiting for a condition, never for a length of time. The timeout only limits a broken test. It is generous because the machine may
- * be slow and busy; no correct test depends on it.
+ * Waits for a condition, never for a fixed time. The timeout limits only a broken test. It is generous because the machine may be slow and
+ * busy; no correct test depends on it.
  */
 const TIMEOUT_SECONDS = 120;
 const POLL_MS = 20;

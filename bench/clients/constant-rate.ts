@@ -1,9 +1,9 @@
 /**
- * Sends requests at a constant rate, independently of the server, and measures each latency from the scheduled time of the request:
- * a stall of the server counts for every request that it delays. (wrk cannot hold a rate, and autocannon sends the requests of each
- * second in one burst.)
+ * Sends requests at a constant rate, independently of the server, and measures each latency from the scheduled time of the
+ * request: a stall of the server counts for every request that it delays. (wrk cannot hold a rate, and autocannon sends the
+ * requests of each second in one burst.)
  *
- * It polls without sleeping, because the delay of a timer exceeds the measured latencies, and so takes one core.
+ * It polls without sleeping, because the delay of a timer exceeds the measured latencies, and therefore uses one core.
  */
 import { connect, type Socket } from 'node:net';
 import { quantile } from '../support/statistics.ts';
@@ -24,7 +24,7 @@ const DRAIN_MS = 5000;
 
 interface Connection {
   readonly socket: Socket;
-  /** Number of the request in progress; null: idle. */
+  /** Number of the request in progress; null if idle. */
   request: number | null;
   text: string;
 }

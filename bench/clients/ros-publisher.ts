@@ -1,7 +1,7 @@
 /**
- * A process with nothing but a transport: publishes a health status once per second or not at all, and on SIGUSR2, if configured, a
- * stream at a constant rate. `cpu_percent` is the number of the status, from 1 in the measured stream; `memory_percent` is the wall
- * clock in milliseconds, with a resolution of microseconds, right before publishing.
+ * A process with only a transport: publishes a health status once per second or not at all, and on SIGUSR2, if configured, a stream at a
+ * constant rate. `cpu_percent` is the number of the status, from 1 in the measured stream; `memory_percent` is the wall clock in
+ * milliseconds, with a resolution of microseconds, right before publishing.
  *
  * It is bundled and gets the Node options of the service. It must load nothing beyond the transport: no process.stdin or
  * process.stdout, no readline.
@@ -15,9 +15,9 @@ export interface PublisherOptions {
   /** `nothing`: a timer without a transport; `one node`: rclnodejs with a single node, `spin(node, 500)`. */
   readonly transport: 'embedded' | 'rclnodejs' | 'one node' | 'nothing';
   readonly domainId: number;
-  /** For the two variants with rclnodejs. */
+  /** Used by the two variants with rclnodejs. */
   readonly prepared: Prepared | null;
-  /** Whether to publish once a second until the stream begins. */
+  /** Whether to publish once a second until the stream starts. */
   readonly publishes: boolean;
   readonly stream: PublisherStream | null;
 }
@@ -29,10 +29,12 @@ export interface PublisherStream {
   readonly count: number;
 }
 
-/** Printed as one line of JSON each. */
+/** Each event is printed as one line of JSON. */
 export type PublisherEvent =
   | { readonly event: 'ready' }
-  /** The last status of the stream is published. `clockError`: milliseconds between the time stamps and the wall clock at that moment. */
+  /**
+   * The last status of the stream has been published. `clockError`: milliseconds between the time stamps and the wall clock at that moment.
+   */
   | { readonly event: 'streamed'; readonly seconds: number; readonly cpuSeconds: number; readonly clockError: number };
 
 const options = JSON.parse(process.argv[2] as string) as PublisherOptions;
@@ -81,7 +83,7 @@ async function createTransport({ transport, prepared }: PublisherOptions): Promi
   return { start: () => spinOneNode(prepared), publishHealth: () => {} };
 }
 
-/** The baseline of an idle executor: one node with a publisher and a service. */
+/** The baseline: an idle executor with one node, which has a publisher and a service. */
 async function spinOneNode(prepared: Prepared): Promise<void> {
   const { loadRclnodejs, rawType, reliableQos } = await import('../../src/ros/rclnodejs/library.ts');
   const { applyVariables, placeVariables } = await import('../../src/ros/rclnodejs/place.ts');

@@ -48,7 +48,7 @@ export class FleetAppliance {
       throw new Error('the REST client of the service has ended');
     });
     this.#client.stdin?.on('error', () => {}); // The promise above reports the exit.
-    this.#clientEnded.catch(() => {}); // It ends with the benchmark, after the last request.
+    this.#clientEnded.catch(() => {}); // The process ends with the benchmark, after the last request.
     createInterface({ input: this.#client.stdout as NodeJS.ReadableStream }).on('line', (line) => this.#pending.shift()?.(line));
   }
 
@@ -67,7 +67,7 @@ export class FleetAppliance {
     return this.#child?.pid as number;
   }
 
-  /** Warnings and errors of its log. */
+  /** Warnings and errors in the log. */
   get problems(): string[] {
     return this.#log.split('\n').filter((line) => /warning|error/i.test(line));
   }
@@ -96,7 +96,7 @@ export class FleetAppliance {
     if (this.#child) await endProcess(this.#child);
   }
 
-  /** Sends one request after the other over a keep-alive connection; status 0: no response. */
+  /** Sends requests one after another over a keep-alive connection; status 0 means no response. */
   ask(path: string): Promise<Pick<Answer, 'body' | 'milliseconds' | 'status'>> {
     this.#client.stdin?.write(`${path}\n`);
     return Promise.race([
@@ -115,7 +115,7 @@ export class FleetAppliance {
     return this.json<StatusDocument>('/status');
   }
 
-  /** Counters of its network interface. */
+  /** Counters of the host's network interface. */
   wire(): Wire {
     const [link] = JSON.parse(this.#host.ip('-s', '-j', 'link', 'show', 'eth0')) as [{ stats64: { rx: Counted; tx: Counted } }];
     const { rx, tx } = link.stats64;

@@ -12,7 +12,7 @@ import { countReceivedNodes, DAY_SECONDS, measureAppliance, TIMEOUT_SECONDS, typ
 export interface FleetSetup {
   readonly robots: number;
   readonly isNamespaced: boolean;
-  /** Whether the robots read what the appliance publishes. */
+  /** Whether the robots receive what the appliance publishes. */
   readonly observe: boolean;
   /** Length of the measurement. */
   readonly seconds: number;
@@ -25,7 +25,7 @@ export interface FleetResult {
   readonly discoveredSeconds: number;
   /** From the start of publishing until the appliance has received a status of each robot. */
   readonly firstStatusSeconds: number;
-  /** While no robot publishes. */
+  /** Traffic while no robot publishes. */
   readonly discoveryTraffic: Traffic;
   readonly idleCpuPercent: number;
   readonly traffic: Traffic;
@@ -62,13 +62,13 @@ const MAX_HOSTS = 10;
 const SETTLE_SECONDS = 10;
 const REST_SECONDS = 10;
 /**
- * Until the robots are established, which takes a minute, and what they had sent by then is written, with the next segment: at a rate per
- * day that would count as 3 GB.
+ * Lasts until the robots are established, which takes a minute, and until their earlier data is written with the next segment. Extrapolated
+ * to a day, that data would count as 3 GB.
  */
 const WARM_UP_SECONDS = 130;
 /** A common scrape interval of Prometheus. */
 const SCRAPE_SECONDS = 15;
-/** For retransmissions. */
+/** Allows for retransmissions. */
 const RETRANSMISSION_SECONDS = 3;
 
 /** One appliance and a fleet of robots on a test network. */
@@ -173,7 +173,7 @@ class Trial {
     };
   }
 
-  /** Counts the statuses and alerts sent in that time, and those that the appliance stored. */
+  /** Counts the statuses and alerts that were sent in the given time, and those of them that the appliance stored. */
   async #compare(fromMs: number, toMs: number): Promise<Pick<FleetResult, 'sent' | 'stored' | 'alertsSent' | 'alertsStored'>> {
     const range = `from=${new Date(fromMs).toISOString()}&to=${new Date(toMs - 1).toISOString()}`;
     const events = await Promise.all(this.#hosts.map((host) => host.ask({ do: 'sent', fromMs, toMs }, 'sent')));
@@ -209,7 +209,7 @@ class Trial {
     return (await this.#appliance.json<{ readonly count: number }>('/alerts?metric=health_status&limit=10000')).count;
   }
 
-  /** A tenth of the robots, at least one, vanish without leaving the graph. */
+  /** Makes a tenth of the robots, at least one, vanish without leaving the graph. */
   async vanish(): Promise<Pick<FleetResult, 'vanished' | 'firstStaleSeconds' | 'lastStaleSeconds'>> {
     const perHost = Math.ceil(this.#setup.robots / 10 / this.#hosts.length);
     const hosts = this.#hosts.slice(0, Math.ceil(this.#setup.robots / 10 / perHost));

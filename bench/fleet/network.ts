@@ -18,9 +18,9 @@ function bind(port: number, reuseAddr: boolean): Promise<Socket> {
 }
 
 /**
- * The UDP sockets of many participants in one process. Each participant has its usual two unicast sockets; all share one multicast
- * socket. Datagrams from `robotAddresses` are dropped unread: robots that observe no one exchange no data, and hundreds of robots that
- * parse each other's announcements would take the CPU that the measured appliance needs.
+ * The UDP sockets of many participants in one process. Each participant has its usual two unicast sockets; all share one multicast socket.
+ * Datagrams from `robotAddresses` are dropped unread: robots that do not observe others exchange no data, and hundreds of robots that parse
+ * each other's announcements would take the CPU that the measured appliance needs.
  */
 export class FleetNetwork {
   readonly #domain: number;
@@ -51,7 +51,7 @@ export class FleetNetwork {
     return this.#robotAddresses.has(address);
   }
 
-  /** The network of one more participant. */
+  /** Creates the network of one more participant. */
   robot(): RobotNetwork {
     this.#robots += 1;
     return new RobotNetwork(this, this.#robots - 1, this.#members);
@@ -108,7 +108,7 @@ export class RobotNetwork implements Network {
     socket?.send(datagram, ports.metaMulticast(this.#fleet.domain), MULTICAST_GROUP, () => {});
   }
 
-  /** A robot vanishes in this way: nothing that it sends afterwards, its leave included, reaches the network. */
+  /** Makes a robot vanish: nothing that it sends afterwards, including its leave message, reaches the network. */
   close(): void {
     if (this.#handler) this.#members.delete(this.#handler);
     for (const socket of Object.values(this.#sockets ?? {})) socket.close();

@@ -1,4 +1,4 @@
-/** REST client within the network namespace of the service: reads paths as lines, prints each response as a line of JSON. */
+/** REST client within the network namespace of the service: reads paths as lines and prints each response as a line of JSON. */
 import { createInterface } from 'node:readline';
 import { fetchTimed, keepAliveAgent } from '../support/http.ts';
 

@@ -25,7 +25,7 @@ class Robot {
   readonly name: string;
   readonly #network: RobotNetwork;
   readonly #transport: EmbeddedTransport;
-  /** Wall-clock milliseconds: its statuses' time stamps. */
+  /** Time stamps of its statuses, in wall-clock milliseconds. */
   readonly sentMs: number[] = [];
   #timer: NodeJS.Timeout | null = null;
   #alert: Alert | null = null;
@@ -74,7 +74,7 @@ class Robot {
     return this.#transport.start();
   }
 
-  /** Robots are not synchronised: the first status and the first alert of each come at a random time. */
+  /** Robots are not synchronised: each sends its first status and its first alert at a random time. */
   publish(): void {
     this.#alertDueMs = performance.now() + Math.random() * ALERT_EVERY_MS;
     let due = performance.now() + Math.random() * PERIOD_MS;

@@ -4,15 +4,15 @@ import type { Host } from '../../testkit/network/network.ts';
 import { EventProcess, type EventRecord } from '../../testkit/service/event-process.ts';
 import { ROOT } from '../../testkit/service/service.ts';
 
-/** Simulated robots of one host. */
+/** Options for the simulated robots of one host. */
 export interface FleetOptions {
   readonly domainId: number;
-  /** Number of the first one; node names are robot_<number>/health_monitor. */
+  /** Number of the first robot; node names are robot_<number>/health_monitor. */
   readonly first: number;
   readonly count: number;
   /** Whether each robot has its own topics (/robot_007/health_status); otherwise all publish on the same two. */
   readonly isNamespaced: boolean;
-  /** Whether they receive the statuses and alerts of others, as edge-health does by default. */
+  /** Whether they receive the statuses and alerts of others, which is edge-health's default. */
   readonly observe: boolean;
   /** Addresses of all hosts with simulated robots. */
   readonly robotAddresses: readonly string[];
@@ -21,7 +21,7 @@ export interface FleetOptions {
 export type RobotCommand =
   | { readonly do: 'join' }
   | { readonly do: 'publish' }
-  /** The first `count` robots vanish without leaving the graph. */
+  /** Makes the first `count` robots vanish without leaving the graph. */
   | { readonly do: 'vanish'; readonly count: number }
   | { readonly do: 'sent'; readonly fromMs: number; readonly toMs: number };
 
@@ -36,7 +36,7 @@ export interface RobotEvents {
 
 const TIMEOUT_SECONDS = 60;
 
-/** The process with the simulated robots of one host. */
+/** The process that runs the simulated robots of one host. */
 export class RobotHost extends EventProcess<RobotEvents> {
   /** Resolves when the process accepts commands. */
   static async start(cleanup: Cleanup, host: Host, options: FleetOptions): Promise<RobotHost> {
@@ -55,7 +55,7 @@ export class RobotHost extends EventProcess<RobotEvents> {
     this.process.stdin?.write(`${JSON.stringify(command)}\n`);
   }
 
-  /** Sends a command and waits for the event that answers it. */
+  /** Sends a command and waits for the event that responds to it. */
   async ask<Kind extends keyof RobotEvents>(command: RobotCommand, kind: Kind): Promise<EventRecord<RobotEvents, Kind>> {
     const before = this.all(kind).length;
     this.send(command);

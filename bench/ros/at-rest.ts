@@ -9,7 +9,7 @@ import { Publisher, startServiceIn } from './processes.ts';
 import { latencies } from './stream.ts';
 import { type Arrival, Subscriber, type Vendor } from './subscriber.ts';
 
-/** Processes that are compared, each in a separate network: the transports alone and the whole service. */
+/** The processes to compare, each in a separate network: the transports alone and the whole service. */
 export type Contestant =
   | { readonly kind: 'alone'; readonly transport: PublisherOptions['transport']; readonly publishes: boolean }
   | { readonly kind: 'service'; readonly transport: 'off' | 'embedded' | 'rclnodejs' };
@@ -24,7 +24,7 @@ export interface AtRest {
 
 const WARM_UP_SECONDS = 30;
 const POLL_SECONDS = 5;
-/** Statuses that may be missing at the two ends of the measurement. */
+/** Number of statuses that may be missing at the two ends of the measurement. */
 const MARGIN = 2;
 
 /** Measures one contestant and its subscribers. */

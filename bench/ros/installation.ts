@@ -9,7 +9,7 @@ import { ROOT } from '../../testkit/service/service.ts';
 /** A sourced ROS 2 that was prepared for rclnodejs. */
 export interface RosInstallation {
   readonly prepared: Prepared;
-  /** For processes that load rclnodejs. */
+  /** Environment for processes that load rclnodejs. */
   readonly environment: NodeJS.ProcessEnv;
   /** `jazzy, rmw_cyclonedds_cpp`. */
   readonly name: string;
@@ -17,12 +17,12 @@ export interface RosInstallation {
   readonly folder: string;
 }
 
-/** Kept between runs because compiling takes minutes; `ros-setup` checks whether it is still valid. */
+/** Kept between runs, because compiling takes minutes; `ros-setup` checks whether it is still valid. */
 const DATA = join(ROOT, 'node_modules/.cache/edge-health-bench-ros');
 
 /**
  * Returns the current environment and removes a sourced ROS 2 from that of this process: the peers use Debian's libraries and code
- * generators, and ROS 2 has other versions of them.
+ * generators, of which ROS 2 has other versions.
  */
 export function unsourceRos(): NodeJS.ProcessEnv {
   const sourced = { ...process.env };

@@ -10,7 +10,7 @@ import { serviceNodeOptions } from '../support/service-process.ts';
 import { pause } from '../support/statistics.ts';
 import type { RosInstallation } from './installation.ts';
 
-/** As bin/edge-health sets them. */
+/** Same values as in bin/edge-health. */
 const NODE_ENVIRONMENT = { MALLOC_ARENA_MAX: '2', UV_THREADPOOL_SIZE: '8' };
 const READY_TIMEOUT_SECONDS = 30;
 
@@ -50,7 +50,7 @@ class OutputProcess {
     return this.child.pid as number;
   }
 
-  /** Resolves with the first line that matches; throws with the output when the process ends before, or after the timeout. */
+  /** Resolves with the first line that matches. Throws with the output if the process ends first, or after the timeout. */
   async waitForLine(pattern: RegExp, timeoutSeconds: number): Promise<string> {
     const deadline = performance.now() + timeoutSeconds * 1000;
     for (;;) {

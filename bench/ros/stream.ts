@@ -11,24 +11,24 @@ export interface Received {
   readonly vendor: Vendor;
   /** Number of sent statuses that were not received. */
   readonly lost: number;
-  /** Latency from right before publishing to the callback of the subscriber, in the order of arrival. */
+  /** Latency from right before publishing to the callback of the subscriber, in order of arrival. */
   readonly milliseconds: readonly number[];
 }
 
 export interface StreamResult {
   readonly received: readonly Received[];
   readonly cpuPercent: number;
-  /** From the first counted status to the last. */
+  /** Time from the first to the last counted status. */
   readonly secondsTaken: number;
 }
 
 const WARM_UP_SECONDS = 2;
-/** For retransmissions. */
+/** Allows for retransmissions. */
 const SETTLE_SECONDS = 3;
-/** Time stamps are monotonic time plus an offset to the wall clock; a change of the wall clock would falsify the latencies. */
+/** Time stamps are monotonic time plus an offset to the wall clock, so a change of the wall clock would falsify the latencies. */
 const MAX_CLOCK_ERROR_MS = 0.2;
 
-/** Latencies in milliseconds from publishing to reception. Throws when a value is implausible. */
+/** Latencies in milliseconds from publishing to reception. Throws for an implausible value. */
 export function latencies(arrivals: readonly Arrival[]): number[] {
   const milliseconds = arrivals.map(({ sentMs, receivedMs }) => receivedMs - sentMs);
   if (milliseconds.some((value) => !(value > -MAX_CLOCK_ERROR_MS))) throw new Error('a status was received before it was sent');

@@ -12,7 +12,7 @@ export const VENDOR_NAMES: Readonly<Record<Vendor, string>> = { cyclone: 'Cyclon
 
 /** One health status as a subscriber received it. */
 export interface Arrival {
-  /** `cpu_percent`. */
+  /** Sent as `cpu_percent`. */
   readonly number: number;
   /** `memory_percent`, in which ros-publisher.ts sends wall-clock milliseconds. */
   readonly sentMs: number;
@@ -37,7 +37,7 @@ export class Subscriber {
     this.#file = file;
   }
 
-  /** Starts one of each vendor. */
+  /** Starts one subscriber of each vendor. */
   static async startAll(cleanup: Cleanup, host: Host, domainId: number): Promise<Subscriber[]> {
     const programs = await build('peers');
     const folder = cleanup.folderInMemory();
@@ -52,7 +52,7 @@ export class Subscriber {
     });
   }
 
-  /** Every received status, in the order of arrival. */
+  /** Every received status, in order of arrival. */
   arrivals(): Arrival[] {
     const lines = readFileSync(this.#file, 'utf8').split('\n').slice(0, -1);
     const events = lines.map((line) => JSON.parse(line) as PeerEvent);
@@ -66,7 +66,7 @@ export class Subscriber {
       }));
   }
 
-  /** Resolves once a status was received; throws with its standard error after a timeout. */
+  /** Resolves once a status was received; throws with the subscriber's standard error after a timeout. */
   async untilFirst(): Promise<void> {
     const deadline = performance.now() + FIRST_TIMEOUT_SECONDS * 1000;
     while (this.arrivals().length === 0) {

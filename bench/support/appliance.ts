@@ -2,7 +2,7 @@ import type { Container } from '../../testkit/container/container.ts';
 
 export const UNIT = 'edge-health';
 
-/** Seconds from forking to READY in the last start of the unit. */
+/** Seconds from fork to READY in the last start of the unit. */
 export async function startSeconds(machine: Container): Promise<number> {
   const [begun, ready] = await Promise.all(
     ['InactiveExitTimestampMonotonic', 'ActiveEnterTimestampMonotonic'].map((name) => machine.show(UNIT, name).then(Number)),

@@ -7,7 +7,7 @@ import { freePort, waitForResponse } from './http.ts';
 import { type Server, START_POLL_SECONDS } from './service-process.ts';
 import { pause } from './statistics.ts';
 
-/** Only the metrics that edge-health measures too. */
+/** Only the metrics that edge-health also measures. */
 export const SAME_METRICS = [
   '--collector.disable-defaults',
   '--collector.cpu',
@@ -39,7 +39,7 @@ export async function startNodeExporter(
 }
 
 const COLLECTD_PLUGINS = {
-  /** As after `LoadPlugin`: each state of each processor, each state of memory, each file system. */
+  /** Configuration equivalent to `LoadPlugin` alone: each state of each processor, each state of memory, each file system. */
   defaults: `
 LoadPlugin cpu
 LoadPlugin memory

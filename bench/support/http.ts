@@ -43,7 +43,7 @@ export async function fetchJson<T>(url: string): Promise<T> {
 
 const START_TIMEOUT_SECONDS = 30;
 
-/** Polls until the response is 200. Throws when the server process ends, or after a timeout. */
+/** Polls until the response is 200. Throws if the server process ends, or after a timeout. */
 export async function waitForResponse(url: string, child: ChildProcess, pollSeconds: number): Promise<void> {
   const deadline = performance.now() + START_TIMEOUT_SECONDS * 1000;
   for (;;) {

@@ -1,10 +1,10 @@
 import type { Machine } from '../../testkit/machine/machine-info.ts';
 
-/** One line of the table. Smaller is better in every figure. */
+/** One line of the table. Lower is better for every figure. */
 export interface Row {
   readonly figure: string;
   readonly unit: string;
-  /** Of edge-health; null: not measured, for the reason in a note. */
+  /** The figure of edge-health; null if it was not measured, for the reason in a note. */
   readonly value: number | null;
   readonly baseline?: { readonly name: string; readonly value: number };
   /** Maximum allowed value. */

@@ -34,7 +34,7 @@ export function plainAggregate(db: DatabaseSync, fromMs: number, toMs: number): 
          FROM sample WHERE ${RANGE}`,
       )
       .get(fromMs, toMs) as { count: number };
-    // One sort for all three percentiles: percentile_disc would sort once for each.
+    // Sorts once for all three percentiles, whereas percentile_disc would sort once for each.
     const ranks = [0.5, 0.95, 0.99].map((share) => Math.max(1, Math.ceil(share * row.count)));
     const found = db
       .prepare(

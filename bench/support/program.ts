@@ -16,7 +16,7 @@ export async function benchmark(name: string, measure: (context: Context) => Pro
   let isEnding = false;
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.on(signal, () => {
-      // A second signal changes nothing: the cleanup is in progress.
+      // A second signal has no effect, because the cleanup is already in progress.
       if (!isEnding) void cleanup.end().finally(() => process.exit(1));
       isEnding = true;
     });

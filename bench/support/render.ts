@@ -25,7 +25,7 @@ function targets({ atMost, timesLess, unit }: Row): string {
   return words.join(', ');
 }
 
-/** Null: there is no target, or no figure to compare with it. */
+/** Null if there is no target, or no figure to compare with it. */
 export function isMet(row: Row): boolean | null {
   const { value, baseline, atMost, timesLess } = row;
   if (value === null || (timesLess !== undefined && !baseline)) return null;

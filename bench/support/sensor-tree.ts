@@ -9,10 +9,10 @@ export interface SysTree {
   readonly note: string;
 }
 
-/** Present in sysfs on every Linux; its number (65536) is a valid value in millidegrees. */
+/** A file that exists in sysfs on every Linux; its number (65536) is a valid value in millidegrees. */
 const STAND_IN = '/sys/class/net/lo/mtu';
 
-/** /sys; on a machine without a temperature sensor, a folder in memory with one thermal zone. */
+/** Returns /sys or, on a machine without a temperature sensor, a folder in memory with one thermal zone. */
 export async function sysTree(cleanup: Cleanup): Promise<SysTree> {
   if ((await findSensors('/sys')).some(({ problem }) => problem === null))
     return { path: '/sys', note: "The temperature is this machine's own." };

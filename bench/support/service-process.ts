@@ -41,7 +41,7 @@ export async function startService(cleanup: Cleanup, setup: ServiceSetup = {}): 
     publish_frequency: setup.publishFrequency ?? 1,
     storage: { path: setup.dataPath ?? join(folder, 'data') },
     rest: { host: '127.0.0.1', port },
-    // The ROS 2 graph is measured separately, in a test network; here other participants on the network would distort the figures.
+    // The ROS 2 graph is measured separately, in a test network, because other participants on the network would distort the figures here.
     ros: { transport: 'off' },
   };
   const file = join(folder, 'config.yaml');

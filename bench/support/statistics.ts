@@ -1,6 +1,6 @@
 import { quantile as quantileOf } from '../../src/core/statistics/summary.ts';
 
-/** As in core, but throws on an empty list: a benchmark that measured nothing must fail. */
+/** Same as in core, but throws for an empty list, because a benchmark that measured nothing must fail. */
 export function quantile(values: ArrayLike<number>, share: number): number {
   if (values.length === 0) throw new Error('no values were measured');
   return quantileOf(values, share);

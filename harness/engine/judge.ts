@@ -7,7 +7,7 @@ import { judgeUptime } from './criteria/uptime.ts';
 import type { Evidence } from './evidence.ts';
 import { type Judgement, type TestVerdict, worst } from './judgement.ts';
 
-/** The six criteria, in the order of the specification. */
+/** Judges the six criteria, in the order of the specification. */
 export function judge(evidence: Evidence): readonly Judgement[] {
   return [
     judgeUptime(evidence),
@@ -19,7 +19,7 @@ export function judge(evidence: Evidence): readonly Judgement[] {
   ];
 }
 
-/** FAIL if one of them fails, PASS only if all pass. */
+/** FAIL if any criterion fails, PASS only if all pass. */
 export function verdictOf(judgements: readonly Judgement[]): TestVerdict {
   return worst(judgements.map(({ verdict }) => verdict));
 }

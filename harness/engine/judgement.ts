@@ -2,61 +2,64 @@
 export const CRITERIA = ['uptime', 'reliability', 'stability', 'alerts', 'performance', 'integrity'] as const;
 export type Criterion = (typeof CRITERIA)[number];
 
-/** Of one criterion, or of the whole test. INCOMPLETE: nothing has failed, and evidence is missing. */
+/** The verdict of one criterion, or of the whole test. INCOMPLETE means that nothing has failed but evidence is missing. */
 export const VERDICTS = ['PASS', 'FAIL', 'INCOMPLETE'] as const;
 export type TestVerdict = (typeof VERDICTS)[number];
 
-/** What the test of the specification asks for, in seconds: 168 hours. */
+/** The duration that the specification requires, in seconds: 168 hours. */
 export const REQUIRED_SECONDS = 604_800;
 
 export interface Quantity {
   readonly label: string;
-  /** Null: it could not be measured. */
+  /** Null if it could not be measured. */
   readonly value: number | null;
-  /** Such as `%`, `s`, `MB`, `h`; empty: a count. */
+  /** Such as `%`, `s`, `MB`, `h`; empty for a count. */
   readonly unit: string;
-  /** Beside it for information; decides nothing. */
+  /** Set for a value that is shown for information and does not affect the verdict. */
   readonly informative?: true;
 }
 
 export interface Table {
   readonly title: string;
   readonly columns: readonly string[];
-  /** A cell for each column; null: not known. */
+  /** One cell per column; null if unknown. */
   readonly rows: readonly (readonly (string | number | null)[])[];
 }
 
 /** How one criterion was judged. */
 export interface Judgement {
   readonly criterion: Criterion;
-  /** For people: `Uptime`. */
+  /** Title for display: `Uptime`. */
   readonly title: string;
   readonly verdict: TestVerdict;
-  /** As the specification has it. */
+  /** The wording of the specification. */
   readonly requirement: string;
-  /** How it was computed, in words and symbols that can be followed by hand from the evidence. */
+  /** The computation in words and symbols, so that it can be repeated by hand from the evidence. */
   readonly formula: string;
-  /** The value that was compared. */
+  /** The value that was compared with the limit. */
   readonly measured: Quantity;
   readonly limit: { readonly comparison: '<' | '<=' | '>' | '>='; readonly value: number; readonly unit: string };
-  /** How far the measured value is on the right side of the limit, in the limit's unit; negative: on the wrong side. Null: not measured. */
+  /**
+   * Distance of the measured value from the limit, in the limit's unit: positive on the passing side, negative on the failing
+   * side. Null if not measured.
+   */
   readonly margin: number | null;
-  /** One sentence. */
+  /** A single sentence. */
   readonly summary: string;
   readonly evidence: readonly Quantity[];
   readonly tables: readonly Table[];
-  /** What evidence is missing; empty unless INCOMPLETE, though a FAIL may lack some too. */
+  /** Missing evidence; empty unless INCOMPLETE, although a FAIL may also list some. */
   readonly missing: readonly string[];
 }
 
 export type Limit = Judgement['limit'];
 
-/** See Judgement.margin. */
+/** Computes Judgement.margin. */
 export function marginOf(value: number, limit: Limit): number {
   return limit.comparison.startsWith('<') ? limit.value - value : value - limit.value;
 }
 
-/** FAIL outweighs INCOMPLETE, which outweighs PASS: nothing passes on missing evidence, and nothing that failed is excused by it. */
+/** FAIL outweighs INCOMPLETE, which outweighs PASS: missing evidence never leads to PASS, and never excuses a FAIL. */
 export function worst(verdicts: readonly TestVerdict[]): TestVerdict {
   if (verdicts.includes('FAIL')) return 'FAIL';
   return verdicts.length > 0 && verdicts.every((verdict) => verdict === 'PASS') ? 'PASS' : 'INCOMPLETE';

@@ -5,17 +5,17 @@ export const WARM_UP_SECONDS = 3600;
 export const MEDIAN_SECONDS = 300;
 
 interface MemoryReadings {
-  /** Seconds, in order. */
+  /** Times in seconds, in ascending order. */
   readonly at: ArrayLike<number>;
   readonly bytes: ArrayLike<number>;
-  /** When each run of the service started, in order. */
+  /** Start of each service run, in ascending order. */
   readonly starts: readonly number[];
   readonly warmUpSeconds: number;
   readonly medianSeconds: number;
 }
 
 export interface MemoryVariance {
-  /** Of each run of the service that got beyond its warm-up: medians of the readings of each stretch, at its middle. */
+  /** For each service run that lasted beyond its warm-up, the medians of the readings in each interval, placed at its middle. */
   readonly medians: readonly (readonly Point[])[];
   readonly count: number;
   readonly min: number;
@@ -23,9 +23,9 @@ export interface MemoryVariance {
   readonly median: number;
   /** (max − min) / median × 100. */
   readonly percent: number;
-  /** Bytes a second (Theil–Sen, within the runs); null: there are no two medians of one run. */
+  /** Bytes per second (Theil–Sen, within the runs); null if no run has two medians. */
   readonly slope: number | null;
-  /** Of the same line, at second 0. */
+  /** Value of the same line at second 0. */
   readonly intercept: number | null;
 }
 
@@ -35,7 +35,7 @@ interface Stretch {
   readonly readings: number[];
 }
 
-/** Medians over stretches of `medianSeconds`, which begin at each start of the service plus `warmUpSeconds`. */
+/** Medians over intervals of `medianSeconds`, which start at each service start plus `warmUpSeconds`. */
 export function memoryMedians({ at, bytes, starts, warmUpSeconds, medianSeconds }: MemoryReadings): Point[][] {
   const stretches: Stretch[] = [];
   let run = -1;
@@ -53,7 +53,7 @@ export function memoryMedians({ at, bytes, starts, warmUpSeconds, medianSeconds 
   return [...runs.values()].map((points) => points.map(({ middle, readings }) => ({ at: middle, value: median(readings) })));
 }
 
-/** The spread and the trend of the service's memory; null: no reading after a warm-up. */
+/** The spread and the trend of the service's memory, or null if no reading was taken after a warm-up. */
 export function memoryVariance(readings: MemoryReadings): MemoryVariance | null {
   const medians = memoryMedians(readings);
   const values = Float64Array.from(medians.flat(), ({ value }) => value).sort();

@@ -6,20 +6,23 @@ export interface Point {
 }
 
 export interface Line {
-  /** Of the value per unit of `at`. */
+  /** Change of the value per unit of `at`. */
   readonly slope: number;
   /** The value at 0. */
   readonly intercept: number;
 }
 
-/** More points are thinned evenly, as the pairs grow with the square: of a week's five-minute medians every seventh is taken. */
+/**
+ * A larger number of points is thinned evenly, because the number of pairs grows quadratically. Of a week's five-minute
+ * medians, every seventh is used.
+ */
 const MOST_POINTS = 300;
 
 /**
- * The line of Theil and Sen: its slope is the median of the slopes between all pairs of points of one series, its intercept the
- * median of value − slope × at. A few wild points do not move it (up to 29 % of them). Several series have the slope in common;
- * pairs are made within each alone, so that a restart, which sets memory back, hides no leak. Null where no two points of a series
- * are apart. P. K. Sen, Estimates of the regression coefficient based on Kendall's tau, JASA 63 (1968).
+ * The Theil–Sen line: its slope is the median of the slopes between all pairs of points of one series, its intercept the median of value −
+ * slope × at. It tolerates up to 29 % of outliers. All series share the slope. Pairs are formed only within a series, so that a restart,
+ * which resets memory, does not hide a leak. Null if no series has two points at different times. P. K. Sen, Estimates of the regression
+ * coefficient based on Kendall's tau, JASA 63 (1968).
  */
 export function theilSen(series: readonly (readonly Point[])[]): Line | null {
   const total = series.reduce((sum, points) => sum + points.length, 0);

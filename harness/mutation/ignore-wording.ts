@@ -1,6 +1,6 @@
 import { declareValuePlugin, PluginKind } from '@stryker-mutator/api/plugin';
 
-/** The members of Babel's syntax tree that are used. */
+/** The members of Babel's syntax tree that this file uses. */
 interface Path {
   readonly node: {
     readonly type: string;
@@ -11,10 +11,10 @@ interface Path {
 }
 
 const TEXT = ['StringLiteral', 'TemplateLiteral'];
-/** Members of a judgement that people read; no verdict depends on their wording. */
+/** Members of a judgement that are shown to people; no verdict depends on their wording. */
 const WORDING = ['title', 'requirement', 'formula', 'label', 'summary', 'columns', 'rows', 'unit'];
 
-/** Leaves texts alone that are wording: of WORDING, and of what is pushed to `missing`. */
+/** Excludes wording from mutation: the members of WORDING, and text that is pushed to `missing`. */
 export const strykerPlugins = [
   declareValuePlugin(PluginKind.Ignore, 'wording', {
     shouldIgnore(path): string | undefined {

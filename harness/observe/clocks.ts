@@ -2,21 +2,21 @@ import { type ClockReading, compareClocks } from '../../src/core/time/clock-watc
 import type { Clocks } from '../../src/core/time/time.ts';
 import type { Clocked } from '../record/entries.ts';
 
-/** Smaller steps are not recorded: the criteria measure in seconds. */
+/** Smaller steps are not recorded, because the criteria work in seconds. */
 const RECORDED_SECONDS = 1;
 const TICK_SECONDS = 1;
-/** A tick that comes later than this: the process was stalled. */
+/** A tick that comes later than this means that the process was stalled. */
 const STALLED_SECONDS = 2;
 
 export interface ObserverClocksOptions {
   readonly clocks: Clocks;
-  /** A step of the wall clock (positive: forward) or a suspend, as it is found. */
+  /** Called for each detected step of the wall clock (positive: forward) or suspend. */
   readonly onEvent: (kind: 'step' | 'suspend', seconds: number) => void;
 }
 
 /**
- * The clocks of the observer's machine, compared once a second: a jump of the wall clock alone is a step, boot time beyond monotonic time
- * is a suspend, and a comparison that is late by the monotonic clock means that this process was stalled.
+ * The clocks of the observer's machine, compared once a second. A jump of only the wall clock is a step; boot time that exceeds monotonic
+ * time is a suspend; a comparison that is late by the monotonic clock means that this process was stalled.
  */
 export class ObserverClocks {
   readonly #options: ObserverClocksOptions;
@@ -39,13 +39,13 @@ export class ObserverClocks {
     this.#timer = null;
   }
 
-  /** Seconds of boot and of monotonic time, milliseconds of wall time. Without procfs boot time is monotonic time. */
+  /** Returns boot and monotonic time in seconds, and wall time in milliseconds. Without procfs, boot time is monotonic time. */
   now(): Clocked {
     const { bootSeconds, monotonicSeconds, wallMilliseconds } = this.#read();
     return { boot: bootSeconds ?? monotonicSeconds, mono: monotonicSeconds, wall: wallMilliseconds };
   }
 
-  /** Seconds in which this process was stalled since the previous call; stalls of up to 2 s do not count. */
+  /** Seconds in which this process was stalled since the previous call, excluding stalls of up to 2 s. */
   takeStalled(): number {
     this.check();
     const stalled = this.#stalled;
@@ -53,7 +53,7 @@ export class ObserverClocks {
     return stalled;
   }
 
-  /** Compares at once, before the next tick. */
+  /** Compares the clocks now instead of at the next tick. */
   check(): void {
     const before = this.#last;
     const after = this.#read();

@@ -3,15 +3,17 @@ import type { Clocked, CoverageEntry, StampGap } from '../record/entries.ts';
 /** The result of one scan of stored samples or collected rows. */
 export type Scan = Omit<CoverageEntry, 'type' | keyof Clocked>;
 
-/** Scans the time stamps from `fromMs` (inclusive) to `toMs` (exclusive), in ms since the epoch; null: they cannot be read now. */
+/**
+ * Scans the time stamps from `fromMs` (inclusive) to `toMs` (exclusive), in ms since the epoch. Returns null if they cannot be read now.
+ */
 export type Scanner = (fromMs: number, toMs: number) => Promise<Scan | null>;
 
-/** Longer steps between neighbouring time stamps are listed as gaps. */
+/** Gaps between neighbouring time stamps that exceed this are listed. */
 const LISTED_SECONDS = { stored: 60, collected: 150 } as const;
-/** Listed gaps per scan. A service that leaves more has failed already, and `longest_seconds` covers all of them. */
+/** The maximum number of listed gaps per scan. A service with more gaps has already failed, and `longest_seconds` covers all of them. */
 const MAX_LISTED = 1000;
 
-/** Counts time stamps in the order in which they are stored, and finds the gaps between them. */
+/** Counts time stamps in storage order, and finds the gaps between them. */
 export class StampCounter {
   readonly #of: Scan['of'];
   readonly #from: number;
@@ -28,7 +30,7 @@ export class StampCounter {
     this.#to = to;
   }
 
-  /** Ignores a stamp out of the range. One that is older than those before it, as after a clock was set back, ends no gap. */
+  /** Ignores a stamp outside the range. A stamp older than an earlier one, as after a clock was set back, does not end a gap. */
   add(ms: number): void {
     if (ms < this.#from || ms >= this.#to) return;
     this.#count += 1;
@@ -59,20 +61,22 @@ export class StampCounter {
 const KINDS = ['stored', 'collected'] as const;
 type ByKind<T> = Record<(typeof KINDS)[number], T>;
 
-/** Scans stored samples and collected rows, each from the end of the previous scan. What cannot be scanned is left to the next one. */
+/**
+ * Scans stored samples and collected rows, each from the end of the previous scan. A range that cannot be read is left to the next scan.
+ */
 export class Scans {
   readonly #scanners: Readonly<ByKind<Scanner | null>>;
   readonly #from: ByKind<number>;
   /** Scans run one at a time. */
   #last: Promise<unknown> = Promise.resolve();
 
-  /** `from`: where the first scan begins: at the end of the last one in the record, or at the begin of the run; ms since the epoch. */
+  /** `from`: the start of the first scan, which is the end of the last recorded scan or the start of the run, in ms since the epoch. */
   constructor(scanners: Readonly<ByKind<Scanner | null>>, from: Readonly<ByKind<number>>) {
     this.#scanners = scanners;
     this.#from = { ...from };
   }
 
-  /** The run begins now: samples before it are not scanned. */
+  /** Marks the start of the run: samples before it are not scanned. */
   beginAt(wallMs: number): void {
     for (const kind of KINDS) this.#from[kind] = wallMs;
   }
@@ -83,8 +87,8 @@ export class Scans {
   }
 
   /**
-   * The wall clock was set back: scans what was stored until then up to the former time. The next scan begins at the present one, so that
-   * the hour that occurs twice is scanned twice.
+   * Handles a wall clock that was set back: scans what was stored up to the former time. The next scan starts at the current time, so that
+   * an hour that occurs twice is scanned twice.
    */
   clockSetBack(formerMs: number, nowMs: number): Promise<readonly Scan[]> {
     return this.#enqueue(async () => {
@@ -104,7 +108,7 @@ export class Scans {
     const scans: Scan[] = [];
     for (const kind of KINDS) {
       const from = this.#from[kind];
-      // What cannot be read now is scanned next time; until then it counts as not scanned.
+      // What cannot be read now is scanned the next time; until then it counts as not scanned.
       const scan = from < toMs ? await this.#scanners[kind]?.(from, toMs).catch(() => null) : null;
       if (!scan) continue;
       this.#from[kind] = scan.to;

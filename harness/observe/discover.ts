@@ -8,9 +8,9 @@ import type { Machine, Target } from '../record/entries.ts';
 export interface DiscoverOptions {
   readonly rest: RestClient;
   readonly kind: Target['kind'];
-  /** Of systemd on this machine; null unless `kind` is `unit`. */
+  /** Name of the systemd unit on this machine; null unless `kind` is `unit`. */
   readonly unit: string | null;
-  /** How long to wait for a response. */
+  /** Timeout for a response. */
   readonly seconds: number;
   readonly signal?: AbortSignal;
 }
@@ -18,27 +18,27 @@ export interface DiscoverOptions {
 /** The observed service. */
 export interface Discovered {
   readonly target: Target;
-  /** The machine that the service runs on; null: not known yet. */
+  /** The machine that the service runs on; null if not known yet. */
   readonly machine: Machine | null;
-  /** ROS 2 domain of the service; null: not known, or it is not on the graph. */
+  /** ROS 2 domain of the service; null if unknown or not on the graph. */
   readonly domainId: number | null;
-  /** For people: why `target.data_folder` is null; null: it is not. */
+  /** Why `target.data_folder` is null, for display; null if it is set. */
   readonly dataFolderProblem: string | null;
 }
 
-/** There is no service to observe; the message contains what to do. */
+/** There is no service to observe; the message contains the remedy. */
 export class NoService extends Error {
   override readonly name = 'NoService';
 }
 
 const PAUSE_SECONDS = 0.25;
 const MAX_PAUSE_SECONDS = 2;
-/** The service knows its machine and ROS 2 transport some seconds after its start. It is observed without them after this long. */
+/** The service reports its machine and ROS 2 transport some seconds after its start. It is observed without them after this time. */
 const SETTLING_SECONDS = 20;
-/** `ros.reason` of /status until the transport is chosen (src/app/ros-graph.ts). */
+/** Value of `ros.reason` in /status until the transport is chosen (src/app/ros-graph.ts). */
 const UNDECIDED = 'not decided yet';
 
-/** Waits until the service responds, and returns what /status contains of it. Rejects with NoService. */
+/** Waits until the service responds, and returns its facts from /status. Rejects with NoService. */
 export async function discover(options: DiscoverOptions): Promise<Discovered> {
   const { kind, rest, unit } = options;
   const status = await waitForStatus(options);
@@ -63,7 +63,7 @@ export async function discover(options: DiscoverOptions): Promise<Discovered> {
   };
 }
 
-/** Polls /status until the service knows what it reports of itself. */
+/** Polls /status until it is complete. */
 async function waitForStatus({ kind, rest, seconds, signal, unit }: DiscoverOptions): Promise<StatusDocument> {
   let found: StatusDocument | null = null;
   let timeoutAt = performance.now() + seconds * 1000;
@@ -76,7 +76,7 @@ async function waitForStatus({ kind, rest, seconds, signal, unit }: DiscoverOpti
       if (found === null) timeoutAt = performance.now() + SETTLING_SECONDS * 1000;
       found = status;
     } catch (error) {
-      // A response below 500 is final: a wrong token does not become valid.
+      // A status below 500 is final: a wrong token does not become valid.
       if (error instanceof ServiceRefused && error.status < 500)
         throw new NoService(
           error.status === 401
@@ -113,14 +113,14 @@ function machineOf({ architecture, cores, cpu, hostname: name, kernel, memory_by
 
 const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/;
 
-/** The service's folder, where it is on this machine and can be read by this user. */
+/** The service's data folder, if it is on this machine and readable by this user. */
 async function dataFolder(
   { kind, rest }: DiscoverOptions,
   { host, storage }: StatusDocument,
 ): Promise<{ readonly path: string | null; readonly problem: string | null }> {
   const isHere = kind !== 'url' || (LOOPBACK.test(new URL(rest.base).hostname) && host?.hostname === hostname());
   if (!isHere) return { path: null, problem: 'the service is on another machine: its data folder cannot be read from here' };
-  const path = dirname(storage.path); // That of the database itself.
+  const path = dirname(storage.path); // The path in the status is that of the database itself.
   const problem = await new Promise<string | null>((resolve) => {
     access(path, constants.R_OK | constants.X_OK, (error) => resolve(error ? (error.code ?? error.message) : null));
   });

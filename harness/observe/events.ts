@@ -4,11 +4,11 @@ import { type Alert, nodeOfAlertId, SEVERITIES } from '../../src/core/alerts/ale
 import type { HealthStatus } from '../../src/core/health-status.ts';
 import type { Channel } from '../record/entries.ts';
 
-/** Receives what the topic and the event stream deliver of the observed node; statuses and alerts of other nodes are ignored. */
+/** Receives statuses and alerts of the observed node from the topic and the event stream; those of other nodes are ignored. */
 export interface SourceListener {
   onStatus(channel: Channel, status: HealthStatus): void;
   onAlert(channel: Channel, alert: Alert): void;
-  /** Information for readers of the report, such as an interrupted stream; the same text at most once a minute. */
+  /** Receives information for the report, such as an interrupted stream; the same text arrives at most once a minute. */
   onNote(text: string): void;
 }
 
@@ -20,31 +20,31 @@ export interface EventsSourceOptions {
   readonly hertz: number;
   readonly listener: SourceListener;
   readonly monotonicSeconds: () => number;
-  /** A connection without data for this long is closed; by default, as `hertz` asks. */
+  /** A connection without data for this long is closed; the default depends on `hertz`. */
   readonly dataTimeoutSeconds?: number;
 }
 
-/** Missing statuses before a connection is closed. */
+/** A connection is closed after this many missing statuses. */
 const PERIODS = 10;
-/** The least silence allowed at any rate: the service may wait for a slow disk. */
+/** The shortest timeout at any rate, because the service may wait for a slow disk. */
 const MIN_TIMEOUT_SECONDS = 10;
-/** The service sends a comment every 15 s. */
+/** The longest timeout. The service sends a comment every 15 s. */
 const MAX_TIMEOUT_SECONDS = 45;
-/** The service ends a stream after 15 minutes and at its own end. A stream that ends sooner than this was interrupted. */
+/** The service ends a stream after 15 minutes and at its own end. A stream that ends earlier than this was interrupted. */
 const SHORTEST_STREAM_SECONDS = 60;
 const MIN_PAUSE_MS = 500;
 const MAX_PAUSE_MS = 5000;
 
-/** Follows /events of the service. After an interruption it resumes after the last event received, so that nothing stored is missed. */
+/** Follows /events of the service. After an interruption, it resumes after the last received event, so that no stored event is missed. */
 export class EventsSource {
   readonly #options: EventsSourceOptions;
   readonly #dataTimeoutSeconds: number;
   readonly #note: (text: string) => void;
-  /** Null: begin with the next event. */
+  /** Null to start with the next event. */
   #lastEventId: string | null = null;
   #abort: AbortController | null = null;
   #following: Promise<void> | null = null;
-  /** Null: the stream is open. */
+  /** Null while the stream is open. */
   #interruptedSince: number | null = null;
 
   constructor(options: EventsSourceOptions) {
@@ -141,7 +141,7 @@ function isAlert(value: unknown): value is Alert {
 
 const REPEAT_SECONDS = 60;
 
-/** Passes on each text, the same one at most once a minute. */
+/** Forwards each text, but the same text at most once a minute. */
 export function onceAMinute(pass: (text: string) => void, monotonicSeconds: () => number): (text: string) => void {
   const passed = new Map<string, number>();
   return (text) => {

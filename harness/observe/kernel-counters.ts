@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Counters of a control group. Null: the kernel does not count it here. */
+/** Counters of a control group; null where the kernel does not count. */
 export interface ControlGroupCounters {
   readonly cpuSeconds: number | null;
   /** Including the page cache of the files that the group read and wrote. */
@@ -10,7 +10,7 @@ export interface ControlGroupCounters {
   readonly anonBytes: number | null;
 }
 
-/** Reads the control group at a path below the root, of version 2 or of version 1. */
+/** Reads the control group at a path below the root, in version 1 or 2. */
 export function readControlGroup(root: string, path: string): ControlGroupCounters {
   const read = (controller: string, file: string): string | null => textOf(join(root, controller, path, file));
   if (read('', 'cgroup.controllers') !== null) {
@@ -21,9 +21,9 @@ export function readControlGroup(root: string, path: string): ControlGroupCounte
       anonBytes: fieldOf(read('', 'memory.stat'), 'anon'),
     };
   }
-  // Version 1 has a tree for each controller.
+  // Version 1 has a separate tree for each controller.
   const nanoseconds = numberOf(read('cpuacct', 'cpuacct.usage') ?? read('cpu,cpuacct', 'cpuacct.usage'));
-  // Where systemd has both versions, its own tree of version 2 counts CPU time whether a controller is on or not.
+  // If systemd has mounted both versions, its own version 2 tree counts CPU time even if the controller is off.
   const microseconds = nanoseconds === null ? fieldOf(read('unified', 'cpu.stat'), 'usage_usec') : nanoseconds / 1000;
   return {
     cpuSeconds: microseconds === null ? null : microseconds / 1e6,
@@ -32,15 +32,15 @@ export function readControlGroup(root: string, path: string): ControlGroupCounte
   };
 }
 
-/** Null: there is no such process, or procfs hides it. */
+/** Counters of a process; null if the process does not exist or procfs hides it. */
 export interface ProcessCounters {
   /** VmRSS. */
   readonly residentBytes: number | null;
-  /** Of the process, and of its children that have ended. */
+  /** Includes its children that have ended. */
   readonly cpuSeconds: number | null;
 }
 
-/** procfs counts CPU time in this unit, whatever the kernel's own tick is (proc(5), USER_HZ). */
+/** procfs counts CPU time in this unit, independent of the kernel's own tick (proc(5), USER_HZ). */
 const TICKS_PER_SECOND = 100;
 /** Fields of /proc/PID/stat after the name: utime, stime, cutime, cstime (14 to 17 of proc(5)). */
 const TIMES = { from: 11, to: 15 };
@@ -63,7 +63,7 @@ function textOf(file: string): string | null {
   try {
     return readFileSync(file, 'utf8');
   } catch {
-    return null; // No such controller, or the group or process has just ended.
+    return null; // There is no such controller, or the group or process has just ended.
   }
 }
 

@@ -8,11 +8,11 @@ import { METRICS_FILE, numberOf } from '../../src/core/metrics-files.ts';
 import { isoUtc } from '../../src/core/time/time.ts';
 import { type Scanner, StampCounter } from './coverage.ts';
 
-/** A longer row of metrics/ is damage, or another kind of file. */
+/** A longer row of metrics/ is damaged, or the file is of another kind. */
 const MAX_ROW_BYTES = 1_000_000;
 const LINE_FEED = 0x0a;
 
-/** Scans the samples of /health/history. Null: the service or its store does not respond now. */
+/** Scans the samples of /health/history. Returns null if the service or its store does not respond. */
 export function storedScanner({ node, rest }: { readonly rest: RestClient; readonly node: string }): Scanner {
   return async (fromMs, toMs) => {
     const counter = new StampCounter('stored', fromMs, toMs);
@@ -26,7 +26,7 @@ export function storedScanner({ node, rest }: { readonly rest: RestClient; reado
   };
 }
 
-/** Where a scan ended in a file, and the file's columns. */
+/** The position at which a scan ended in a file, and the file's columns. */
 interface Cursor {
   /** Byte offset of a row. */
   readonly at: number;
@@ -40,9 +40,9 @@ interface Columns {
 }
 
 /**
- * Scans the rows of metrics/ below `storage.path` of the service that collect_metrics wrote about this machine's node, without those in
- * which the service did not respond. A scan that follows the previous one continues in the files where it ended. Null: the folder does
- * not exist or cannot be read.
+ * Scans the rows that collect_metrics wrote about this machine's node to metrics/ below the service's `storage.path`, without rows in which
+ * the service did not respond. A scan that follows the previous one continues in the files at the position where that ended. Returns null
+ * if the folder does not exist or cannot be read.
  */
 export function collectedScanner({ dataFolder }: { readonly dataFolder: string }): Scanner {
   const folder = join(dataFolder, 'metrics');
@@ -66,7 +66,7 @@ export function collectedScanner({ dataFolder }: { readonly dataFolder: string }
   };
 }
 
-/** The files of the UTC days of a range, in the order of writing. */
+/** The files of the UTC days in a range, in writing order. */
 async function filesOf(folder: string, fromMs: number, toMs: number): Promise<string[]> {
   const [first, last] = [isoUtc(fromMs).slice(0, 10), isoUtc(toMs - 1).slice(0, 10)];
   return (await promisify(readdir)(folder))
@@ -78,13 +78,13 @@ async function filesOf(folder: string, fromMs: number, toMs: number): Promise<st
     .map(({ name }) => name);
 }
 
-/** Reads the rows from a cursor on. Returns that of the first row at or after `toMs`, else the end of the last complete row. */
+/** Reads the rows from a cursor. Returns the cursor of the first row at or after `toMs`, or else of the end of the last complete row. */
 async function readRows(file: string, { at, columns }: Cursor, toMs: number, onRow: (ms: number) => void): Promise<Cursor> {
   let header = columns;
   let end = at;
   let next: number | null = null;
   for await (const line of readLines(createReadStream(file, { start: at }))) {
-    // A row that is being written is read by the next scan.
+    // An incomplete row is still being written and is read by the next scan.
     if (!line.isWhole) break;
     end = at + line.end;
     if (header === null) {
@@ -99,20 +99,20 @@ async function readRows(file: string, { at, columns }: Cursor, toMs: number, onR
   return { at: next ?? end, columns: header };
 }
 
-/** Null: it is no header; a later line may be. */
+/** Returns null if the line is not a header; a later line may be one. */
 function columnsOf(line: string): Columns | null {
   const names = parseCsvRecord(line) ?? [];
   const [time, local, answered] = ['time', 'local', 'answered'].map((name) => names.indexOf(name)) as [number, number, number];
   return time < 0 || local < 0 || answered < 0 ? null : { time, local, answered };
 }
 
-/** The time of a row about this machine's node with data; null: it is another row. */
+/** The time of a row with data about this machine's node; null for any other row. */
 function timeOf(line: string, { answered, local, time }: Columns): number | null {
   const cells = parseCsvRecord(line);
   return cells?.[local] === 'true' && cells[answered] === 'true' ? msOf(cells[time] ?? '') : null;
 }
 
-/** Of an ISO 8601 time in UTC; Date.parse alone accepts too many formats. */
+/** Parses an ISO 8601 time in UTC; Date.parse alone accepts too many formats. */
 function msOf(text: string): number | null {
   const ms = text[10] === 'T' && text.endsWith('Z') ? Date.parse(text) : Number.NaN;
   return Number.isNaN(ms) ? null : ms;
@@ -120,10 +120,10 @@ function msOf(text: string): number | null {
 
 interface Line {
   readonly text: string;
-  /** Byte offsets in the stream, of the line and of the next one. */
+  /** Byte offsets of the line and of the next one in the stream. */
   readonly start: number;
   readonly end: number;
-  /** False: the stream ended without a line feed. */
+  /** False if the stream ended without a line feed. */
   readonly isWhole: boolean;
 }
 

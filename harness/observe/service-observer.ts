@@ -5,17 +5,17 @@ import type { Clocked, OpenAlert, ServiceEntry, ServiceReading } from '../record
 import { readControlGroup, readProcess } from './kernel-counters.ts';
 import type { KnownRun, RunsBetween, SupervisedRun, Supervisor } from './supervisor.ts';
 
-/** A run of the service, as it was first seen. */
+/** A run of the service as first seen. */
 export type SeenRun = Omit<ServiceEntry, 'type' | keyof Clocked>;
 
 export interface ServiceObserverOptions {
   readonly rest: RestClient;
   readonly node: string;
-  /** Null: not known, as on another machine. */
+  /** Null if unknown, as on another machine. */
   readonly supervisor: Supervisor | null;
-  /** The last run in the record; null: the record begins. */
+  /** The last run in the record; null at the start of the record. */
   readonly before: KnownRun | null;
-  /** Of this boot of the machine; null: not known. */
+  /** Id of the current boot of the machine; null if unknown. */
   readonly bootId: string | null;
   readonly monotonicSeconds: () => number;
   /** Roots of procfs and of the control groups; recorded trees in tests. */
@@ -23,24 +23,24 @@ export interface ServiceObserverOptions {
   readonly groupRoot?: string;
 }
 
-/** The supervisor is queried when the run has changed, and after this long. */
+/** The supervisor is queried when the run has changed, and otherwise at this interval. */
 const SUPERVISOR_SECONDS = 300;
 const ABSENT_SECONDS = 60;
-/** A run may end between two queries, and its supervisor may not know a new run yet. */
+/** A run may end between two queries, and its supervisor may not report a new run yet. */
 const TRIES = 3;
 const RETRY_MS = 500;
 const TIMEOUT_SECONDS = 8;
-/** A smaller difference of the two counters is the time between their readings, not CPU time of an earlier run. */
+/** A smaller difference of the two counters comes from the time between their readings, and is not CPU time of an earlier run. */
 const COUNTED_BEFORE_SECONDS = 1;
 const ALERTS_PER_PAGE = 1000;
 
-/** Reads the service by REST, its supervisor and the kernel's counters. */
+/** Reads the service over REST, its supervisor and the kernel's counters. */
 export class ServiceObserver {
   readonly #options: ServiceObserverOptions;
   #known: KnownRun | null;
-  /** Null: not known, or not queried yet. */
+  /** Null if unknown or not queried yet. */
   #supervised: SupervisedRun | null = null;
-  /** CPU time that the control group had counted before this run. */
+  /** CPU time that the control group had already counted before this run. */
   #countedBefore = 0;
   #queriedAt = Number.NEGATIVE_INFINITY;
   #absentAt = Number.NEGATIVE_INFINITY;
@@ -51,7 +51,7 @@ export class ServiceObserver {
   }
 
   /**
-   * The present reading, and the run of the service if it is another than the last time. Null: the service does not respond.
+   * The current reading, and the service run if it differs from the previous one. Null if the service does not respond.
    * `resident_bytes` has one element.
    */
   async read(): Promise<{ readonly reading: ServiceReading; readonly run: SeenRun | null } | null> {
@@ -64,7 +64,9 @@ export class ServiceObserver {
     return { reading: this.#reading(found.status), run: found.run };
   }
 
-  /** /status and, when due, the supervisor; both of the same run. Null: no response, or the run changed with each try. */
+  /**
+   * Reads /status and, when due, the supervisor, both of the same run. Null if there is no response, or if the run changed during each try.
+   */
   async #readRun(): Promise<{ readonly status: StatusDocument; readonly run: SeenRun | null } | null> {
     const { monotonicSeconds, supervisor } = this.#options;
     for (let left = TRIES; left > 0; left -= 1) {
@@ -88,7 +90,7 @@ export class ServiceObserver {
     return null;
   }
 
-  /** What `/alerts?resolved=false` lists of the observed node; null: no response. */
+  /** The alerts of the observed node in `/alerts?resolved=false`; null if there is no response. */
   async open(): Promise<readonly OpenAlert[] | null> {
     const { node, rest } = this.#options;
     const found: OpenAlert[] = [];
@@ -133,7 +135,7 @@ export class ServiceObserver {
   }
 
   #remember({ started, version }: StatusDocument, supervised: SupervisedRun | null, isAnother: boolean): void {
-    // Without a response what is known of the same run stays.
+    // Without a response, the known data of the same run is kept.
     if (!isAnother && supervised === null) return;
     const { controlGroup = null, cpuSeconds = null, invocation = null, pid = null, restarts = null } = supervised ?? {};
     if (isAnother || this.#supervised === null) {

@@ -17,9 +17,9 @@ const PROPERTIES = [
 ] as const;
 type Properties = UnitProperties<(typeof PROPERTIES)[number]>;
 
-/** Messages of systemd about the unit that are read: a restart has about eight. */
+/** The number of systemd messages about the unit to read: a restart has about eight. */
 const LINES = 400;
-/** The kernel's message about a process that it killed is at most this far from the process's end. */
+/** The longest time between the kernel's message about a process that it killed and the process's end. */
 const KERNEL_WITHIN_SECONDS = 10;
 /** `ExecMainCode` is `si_code` of waitid(2). */
 const MAIN_CODES: Readonly<Record<string, string>> = { 1: 'exited', 2: 'killed', 3: 'dumped' };
@@ -28,15 +28,18 @@ export interface UnitOptions {
   /** Such as `edge-health.service`. */
   readonly unit: string;
   readonly environment: NodeJS.ProcessEnv;
-  /** Returns recorded output in tests. */
+  /** Replaced in tests to return recorded output. */
   readonly runProgram?: RunProgram;
 }
 
-/** systemd runs the service. `systemctl` and `journalctl` are called only when the run has changed or the service does not respond. */
+/**
+ * A supervisor for a service that systemd runs. It calls `systemctl` and `journalctl` only when the run has changed or the
+ * service does not respond.
+ */
 export class UnitSupervisor implements Supervisor {
   readonly #unit: string;
   readonly #runProgram: RunProgram;
-  /** How a run ended, read while the service did not respond: this user may have no permission to read the journal. */
+  /** How a run ended, read while the service did not respond, because this user may have no permission to read the journal. */
   #seenEnd: { readonly invocation: string; readonly end: RunEnd } | null = null;
 
   constructor({ environment, runProgram = programRunner(environment), unit }: UnitOptions) {
@@ -65,7 +68,7 @@ export class UnitSupervisor implements Supervisor {
     const last = earlier.at(-1);
     if (!last) return this.#withoutJournal(before, now, counted);
     const known = earlier.findIndex(({ invocation }) => invocation === before.invocation);
-    // Where the journal does not reach back to it, the counter gives a lower bound.
+    // If the journal does not reach back to the known run, the counter gives a lower bound.
     const unseen = Math.max(counted, known < 0 ? 0 : earlier.length - 1 - known);
     return { ...(await this.#withKernel(last, before)), unseen };
   }
@@ -78,7 +81,7 @@ export class UnitSupervisor implements Supervisor {
       result: found.Result,
       code: MAIN_CODES[found.ExecMainCode] ?? null,
       status: found.ExecMainStatus,
-      // The service does not exit with success by itself, so a unit that did and was not restarted was stopped on request.
+      // The service never exits with success by itself, so a unit that did and was not restarted was stopped on request.
       isRequested: found.ActiveState === 'inactive' && found.Result === 'success',
       outOfMemory: false,
     });
@@ -91,7 +94,7 @@ export class UnitSupervisor implements Supervisor {
     return { cause: 'unknown', detail: `${byItself}the journal has nothing about it, or may not be read`, unseen };
   }
 
-  /** With control groups of version 1 systemd does not know that the kernel killed a process because memory ran out; the kernel's log does. */
+  /** With control groups version 1, systemd does not report that the kernel killed a process for lack of memory; the kernel's log does. */
   async #withKernel({ end, endedMs, invocation }: JournalRun, { invocation: known, pid }: KnownRun): Promise<RunEnd> {
     if (end.cause !== 'signal' || end.detail !== 'SIGKILL' || endedMs === null || invocation !== known || pid === null) return end;
     const range = [-1, 1].map((sign) => (endedMs / 1000 + sign * KERNEL_WITHIN_SECONDS).toFixed(0));
@@ -121,31 +124,31 @@ const SUCCEEDED = '7ad2d189f7e94e70a38c781354912448';
 const FAILED = 'd9b373ed55a64feb8242e02dbe79a49c';
 const OUT_OF_MEMORY = 'fe6faa94e7774663a0da52717891d8ef';
 
-/** What is known about the end of a run of a unit. */
+/** Facts about the end of a unit's run. */
 export interface UnitEnd {
-  /** `Result` or `UNIT_RESULT`; null: not known. */
+  /** `Result` or `UNIT_RESULT`; null if unknown. */
   readonly result: string | null;
-  /** How the main process ended: `exited` with a status, `killed` or `dumped` by a signal; null: not known. */
+  /** How the main process ended: `exited` with a status, `killed` or `dumped` by a signal; null if unknown. */
   readonly code: string | null;
   readonly status: string | null;
-  /** systemd was requested to stop it. */
+  /** Whether systemd was requested to stop the unit. */
   readonly isRequested: boolean;
-  /** The kernel killed one of its processes because memory ran out. */
+  /** Whether the kernel killed one of its processes for lack of memory. */
   readonly outOfMemory: boolean;
 }
 
-/** One run of a unit, as the journal has it. */
+/** One run of a unit, according to the journal. */
 export interface JournalRun {
   readonly invocation: string;
   readonly end: RunEnd;
-  /** When systemd noticed the end of the main process, ms since the epoch; null: not in the journal, as after a stop on request. */
+  /** When systemd noticed the end of the main process, ms since the epoch; null if the journal lacks it, as after a stop on request. */
   readonly endedMs: number | null;
 }
 
 type RunMessages = { -readonly [Name in keyof UnitEnd]: UnitEnd[Name] } & { endedMs: number | null };
 type Entry = Readonly<Partial<Record<(typeof JOURNAL_FIELDS)[number] | '__REALTIME_TIMESTAMP', unknown>>>;
 
-/** The runs in the output of `journalctl --output=json`, oldest first. Lines that are no entries are skipped. */
+/** The runs in the output of `journalctl --output=json`, oldest first. Lines that are not entries are skipped. */
 export function parseJournal(text: string): JournalRun[] {
   const runs = new Map<string, RunMessages>();
   for (const entry of parseJsonLines<Entry | null>(text)) {
@@ -162,7 +165,7 @@ function addMessage(run: RunMessages, entry: Entry): void {
   const { COMMAND = 'ExecStart', EXIT_CODE, EXIT_STATUS, UNIT_RESULT } = entry;
   switch (entry.MESSAGE_ID) {
     case STOPPING:
-      // After the end of the main process the message is part of an automatic restart.
+      // After the end of the main process, this message is part of an automatic restart.
       if (run.endedMs === null && run.result === null) run.isRequested = true;
       break;
     case OUT_OF_MEMORY:
@@ -175,7 +178,7 @@ function addMessage(run: RunMessages, entry: Entry): void {
       if (typeof UNIT_RESULT === 'string') run.result ??= UNIT_RESULT;
       break;
     case PROCESS_EXIT:
-      // Other commands are processes beside the main one, such as that of a reload.
+      // Other commands are processes besides the main one, such as that of a reload.
       if (COMMAND !== 'ExecStart') break;
       run.code = typeof EXIT_CODE === 'string' ? EXIT_CODE : null;
       run.status = typeof EXIT_STATUS === 'string' ? EXIT_STATUS : null;
@@ -196,7 +199,7 @@ const CAUSE_OF_RESULT: Readonly<Record<string, Cause>> = {
 /** Why a run of a unit ended. */
 export function endOfUnit({ isRequested, code, outOfMemory, result, status }: UnitEnd): RunEnd {
   const detail = code === null || status === null ? '' : code === 'exited' ? `exit status ${status}` : signalName(status);
-  // With OOMPolicy=continue the result is `signal`.
+  // With OOMPolicy=continue, the result is `signal`.
   if (outOfMemory && detail === 'SIGKILL' && !isRequested) return { cause: 'oom-kill', detail };
   if (result !== null && result !== 'success') {
     const cause = CAUSE_OF_RESULT[result];
@@ -210,15 +213,15 @@ export function endOfUnit({ isRequested, code, outOfMemory, result, status }: Un
 }
 
 /**
- * The number of unobserved runs between one with `before` automatic restarts and one with `now`. A start on request sets the count to 0;
- * then the result is a lower bound.
+ * The number of unobserved runs between a run with `before` automatic restarts and one with `now`. A manual start resets the count to 0;
+ * the result is then a lower bound.
  */
 export function unseenRuns(before: number | null, now: number | null): number {
   if (now === null || now === 0 || before === null) return 0;
   return now > before ? now - before - 1 : now;
 }
 
-/** Runs a program and returns its standard output; null: it is not installed, failed or timed out. */
+/** Runs a program and returns its standard output, or null if it is not installed, failed or timed out. */
 export type RunProgram = (file: string, parameters: readonly string[]) => Promise<string | null>;
 
 const TIMEOUT_MS = 10_000;

@@ -1,6 +1,6 @@
 /**
- * The entries of record.ndjson, one JSON object per line: one schema each, of which the types are made and by which a record is checked.
- * Each line ends with `"n"`, its number from 0, and `"hash"` (chain.ts).
+ * The entries of record.ndjson, one JSON object per line. Each has one schema, from which its type is derived and against which a record is
+ * checked. Each line ends with `"n"`, its number from 0, and `"hash"` (chain.ts).
  */
 import * as v from 'valibot';
 import { SEVERITIES } from '../../src/core/alerts/alert.ts';
@@ -8,11 +8,11 @@ import { SEVERITIES } from '../../src/core/alerts/alert.ts';
 export const RECORD_FILE = 'record.ndjson';
 export const RECORD_VERSION = 1;
 
-/** The two ways on which statuses and alerts are received: ROS 2 topics, and the event stream of REST. */
+/** The two channels on which statuses and alerts are received: ROS 2 topics, and the event stream of REST. */
 export const CHANNELS = ['topic', 'events'] as const;
 export type Channel = (typeof CHANNELS)[number];
 
-/** Why the previous run ended. `first`: there was none; `stopped`: on request, by systemctl for example; `upgrade`: to another version. */
+/** Why the previous run ended. `first`: there was none; `stopped`: on request, for example by systemctl; `upgrade`: to another version. */
 export const CAUSES = [
   'first',
   'reboot',
@@ -28,7 +28,7 @@ export const CAUSES = [
 ] as const;
 export type Cause = (typeof CAUSES)[number];
 
-// The message of each schema is what it expects.
+// The message of each schema names the expected value.
 const number = v.number('a number');
 const amount = v.pipe(v.number('0 or more'), v.minValue(0, '0 or more'));
 const positive = v.pipe(v.number('above 0'), v.gtValue(0, 'above 0'));
@@ -38,7 +38,7 @@ const text = v.string('a text');
 const boolean = v.boolean('true or false');
 const oneOf = <const T extends readonly string[]>(values: T) => v.picklist(values, `one of ${values.join(', ')}`);
 const list = <T extends v.GenericSchema>(item: T) => v.pipe(v.array(item, 'a list'), v.readonly());
-/** Long lists: valibot makes an object for each item. */
+/** For long lists, because valibot creates an object for each item. */
 const integers = v.pipe(
   v.custom<readonly number[]>(Array.isArray, 'a list'),
   v.rawCheck(({ addIssue, dataset }) => {
@@ -46,7 +46,7 @@ const integers = v.pipe(
     if (wrong >= 0) addIssue({ message: 'a whole number', input: (dataset.value as readonly unknown[])[wrong] });
   }),
 );
-/** Further members are allowed. */
+/** Additional members are allowed. */
 const object = <T extends v.ObjectEntries>(entries: T) =>
   v.object(entries, ({ path }) => (path ? expected(entries[path[0].key as string]) : 'an object'));
 
@@ -56,9 +56,9 @@ function expected(schema: object | undefined): string {
 }
 
 const clocks = {
-  /** Seconds of CLOCK_BOOTTIME, which goes on during a suspend. */
+  /** Seconds of CLOCK_BOOTTIME, which advances during a suspend. */
   boot: number,
-  /** Seconds of CLOCK_MONOTONIC, which does not. */
+  /** Seconds of CLOCK_MONOTONIC, which stops during a suspend. */
   mono: number,
   /** Milliseconds since the epoch. */
   wall: number,
@@ -79,9 +79,12 @@ const machine = object({
 });
 export type Machine = Readonly<v.InferOutput<typeof machine>>;
 
-/** What is observed. */
+/** The observed service. */
 const target = object({
-  /** `unit`: of systemd on this machine; `started`: by the harness itself, in a checkout; `url`: by REST and the graph alone. */
+  /**
+   * `unit`: a systemd unit on this machine; `started`: started by the harness itself, in a checkout; `url`: reached
+   * only over REST and the graph.
+   */
   kind: oneOf(['unit', 'started', 'url']),
   url: text,
   unit: v.nullable(text),
@@ -89,7 +92,7 @@ const target = object({
   version: text,
   configured_hertz: positive,
   service_transport: transport,
-  /** `storage.path` of the service; null: not readable from here. */
+  /** `storage.path` of the service; null if not readable from here. */
   data_folder: v.nullable(text),
 });
 export type Target = Readonly<v.InferOutput<typeof target>>;
@@ -97,7 +100,7 @@ export type Target = Readonly<v.InferOutput<typeof target>>;
 const observer = object({
   version: text,
   transport,
-  /** Why this transport, for people. */
+  /** Why this transport was chosen, for display. */
   reason: text,
   machine: v.nullable(machine),
 });
@@ -105,16 +108,16 @@ export type Observer = Readonly<v.InferOutput<typeof observer>>;
 
 const session = { boot_id: text, target, observer };
 
-/** Statuses of the observed node received since the last `minute`, `begin` or `resume`, in the order of arrival. */
+/** Statuses of the observed node received since the last `minute`, `begin` or `resume`, in order of arrival. */
 const received = v.pipe(
   object({
-    /** Time stamp of the first one, in ms since the epoch; null: none. */
+    /** Time stamp of the first one, in ms since the epoch; null if there is none. */
     first: v.nullable(integer),
-    /** From each time stamp to the next, in ms; negative if out of order, 0 for the same again. One less than statuses. */
+    /** Differences between successive time stamps, in ms; negative if out of order, 0 for a repeated stamp. One fewer than the statuses. */
     steps: integers,
     /** The longest time from time stamp to arrival, in ms by this machine's clock. */
     slowest_ms: v.nullable(number),
-    /** The shortest; far from 0 if the clock of the observed machine differs. */
+    /** The shortest such time; far from 0 if the clock of the observed machine differs. */
     fastest_ms: v.nullable(number),
   }),
   v.rawCheck(({ addIssue, dataset }) => {
@@ -129,19 +132,19 @@ const received = v.pipe(
 );
 export type Received = Readonly<v.InferOutput<typeof received>>;
 
-/** The last reading of /status, /proc and the control group in a minute. Null: not available. */
+/** The last reading of /status, /proc and the control group in a minute. Null values are not available. */
 const reading = object({
-  /** When the process started, by /status; distinguishes the runs of the service. */
+  /** Start of the process according to /status; distinguishes the runs of the service. */
   started: text,
   /** Counters of that run. */
   samples: count,
   missed: count,
-  /** Health statuses handed to the ROS 2 graph; null: not on the graph, or not counted by this version. */
+  /** Health statuses passed to the ROS 2 graph; null if not on the graph, or not counted by this version. */
   published: v.nullable(count),
   samples_lost: count,
-  /** Resident memory of the main process, at every reading since the last entry, oldest first. */
+  /** Resident memory of the main process at every reading since the last entry, oldest first. */
   resident_bytes: list(amount),
-  /** CPU time of the run up to now: of its control group if known, else of the process. */
+  /** CPU time of the run so far: of its control group if known, otherwise of the process. */
   cpu_seconds: amount,
   cpu_from: oneOf(['group', 'process', 'status']),
   group: v.nullable(object({ memory_bytes: amount, anon_bytes: amount, restarts: v.nullable(count) })),
@@ -166,65 +169,65 @@ const entry = <const T extends string, E extends v.ObjectEntries>(type: T, field
 const ENTRIES = {
   begin: entry('begin', {
     format: v.literal(RECORD_VERSION),
-    /** Random; makes the chains of two runs different from the first entry on. */
+    /** A random id, so that the chains of two runs differ from the first entry on. */
     run: text,
-    /** Duration to be observed. */
+    /** Planned duration of the observation. */
     planned_seconds: positive,
     ...session,
   }),
-  /** The observer runs again. Between the previous entry and this one is a monitoring gap. */
+  /** The observer has resumed. The time between the previous entry and this one is a monitoring gap. */
   resume: entry('resume', session),
-  /** Once a minute. The observer ran since the previous entry, except for `stalled_seconds`. */
+  /** Written once a minute. The observer ran since the previous entry, except for `stalled_seconds`. */
   minute: entry('minute', {
-    /** Null: there was no subscription. */
+    /** Null if there was no subscription. */
     topic: v.nullable(received),
     events: v.nullable(received),
-    /** Time (CLOCK_MONOTONIC) in which the observer itself did not get to run, in pieces of more than 2 s. */
+    /** Time (CLOCK_MONOTONIC) in which the observer itself was not scheduled, in periods of more than 2 s. */
     stalled_seconds: amount,
-    /** Null: /status did not answer in this minute. */
+    /** Null if there was no response from /status in this minute. */
     service: v.nullable(reading),
-    /** Of the machine, by the received statuses: means over the minute in percent and degrees; null: none, or unavailable. */
+    /** Values of the machine from the received statuses: means over the minute in percent and degrees; null if none or unavailable. */
     host: object({ cpu: v.nullable(number), memory: v.nullable(number), disk: v.nullable(number), celsius: v.nullable(number) }),
-    /** Of the observer itself. */
+    /** Resources of the observer itself. */
     observer: object({ cpu_seconds: amount, resident_bytes: amount }),
   }),
-  /** A run of the service was seen for the first time. */
+  /** Written when a run of the service is seen for the first time. */
   service: entry('service', {
     started: text,
     version: text,
     pid: v.nullable(count),
     invocation: v.nullable(text),
     cause: oneOf(CAUSES),
-    /** For people, such as "SIGKILL" or "exit status 70"; may be empty. */
+    /** For display, such as "SIGKILL" or "exit status 70"; may be empty. */
     detail: text,
-    /** Number of runs between the previous one and this one that are known by NRestarts alone. */
+    /** Number of runs between the previous one and this one that are known only from NRestarts. */
     unseen: count,
   }),
   /** A change of an alert of the observed node. */
   alert: entry('alert', { by: oneOf(CHANNELS), alert_id: text, severity, metric: text, timestamp: text, resolved: boolean }),
-  /** `/alerts?resolved=false` of the observed node: at the begin, whenever it differs from the last time, and at the end. */
+  /** `/alerts?resolved=false` of the observed node: at the start, whenever it differs from the last list, and at the end. */
   open: entry('open', { open: list(openAlert) }),
-  /** As shown by the observer's clocks, beyond 1 s. The `seconds` of a step are positive when the clock was put forward. */
+  /** An event of the observer's clocks of more than 1 s. The `seconds` of a step are positive if the clock was set forward. */
   clock: entry('clock', { kind: oneOf(['step', 'suspend']), seconds: number }),
-  /** A scan of the stored samples (/health/history) or of the rows of metrics/, between two time stamps; scans follow each other. */
+  /** A scan of the stored samples (/health/history) or of the rows of metrics/ between two time stamps; scans are contiguous. */
   coverage: entry('coverage', {
     of: oneOf(['stored', 'collected']),
     from: number,
     to: number,
-    /** Samples or rows in it. */
+    /** Number of samples or rows in the range. */
     count,
-    /** The first one, and the last one before `to`; null: none. */
+    /** The first one, and the last one before `to`; null if there is none. */
     first: v.nullable(number),
     last: v.nullable(number),
     longest_seconds: amount,
-    /** Between neighbours that are more than 60 s (stored) or 150 s (collected) apart. */
+    /** Gaps of more than 60 s (stored) or 150 s (collected) between neighbours. */
     gaps: list(stampGap),
   }),
-  /** For readers of the report: a subscription that was refused, a service that does not answer. */
+  /** A note for readers of the report, such as a refused subscription or a service that does not respond. */
   note: entry('note', { text }),
-  /** The line before was cut off when the observer was killed; its bytes stay where they are. */
+  /** The previous line was truncated when the observer was killed; its bytes stay in place. */
   torn: entry('torn', { bytes: positive, sha256: text }),
-  /** The last entry of a run that reached its end, or was stopped. After `stopped` a run may be resumed. */
+  /** The last entry of a run that was completed or stopped. A run may be resumed after `stopped`. */
   end: entry('end', { reason: oneOf(['complete', 'stopped']) }),
 };
 
@@ -240,7 +243,7 @@ export type NoteEntry = Entry<'note'>;
 export type EndEntry = Entry<'end'>;
 export type RecordEntry = { [T in keyof typeof ENTRIES]: Entry<T> }[keyof typeof ENTRIES];
 
-/** What is wrong with a parsed line as an entry; null: nothing. */
+/** What makes a parsed line invalid as an entry; null if it is valid. */
 export function entryProblem(value: unknown): string | null {
   if (typeof value !== 'object' || value === null) return 'it is not an entry';
   const { type } = value as { readonly type?: unknown };

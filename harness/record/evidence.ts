@@ -28,17 +28,17 @@ import { ServiceRuns } from './evidence/service-runs.ts';
 import { DISTINCT_SECONDS, Losses, StatusDeduplicator, WatchedSpans } from './evidence/statuses.ts';
 import { type ClockEvent, type Interval, TimeAxis } from './evidence/time-axis.ts';
 
-/** Begin of the current interval: the last `begin`, `resume` or `minute`. */
+/** Start of the current interval: the last `begin`, `resume` or `minute`. */
 interface Mark {
   readonly at: number;
   readonly mono: number;
-  /** It was not a `minute`. */
+  /** True if it was not a `minute`. */
   readonly fresh: boolean;
-  /** The stamps are of another machine's clock. */
+  /** True if the stamps come from another machine's clock. */
   readonly remote: boolean;
 }
 
-/** Computes what the criteria judge and the charts draw from the entries of a record, one by one, and from nothing else. */
+/** Computes the input of the criteria and the charts from the entries of a record, one by one and from no other source. */
 export class EvidenceBuilder {
   readonly #axis = new TimeAxis();
   readonly #spans = new WatchedSpans();
@@ -56,10 +56,10 @@ export class EvidenceBuilder {
   #beginMs = 0;
   #mark: Mark | null = null;
   #lastWall = 0;
-  /** Of the wall clock, at the last minute. */
+  /** Wall-clock time at the last minute. */
   #endMs = 0;
   #hertz: number | null = null;
-  /** Whether the topic was ever there and to be subscribed; and why not, the last time that it was not. */
+  /** Whether the topic was ever requested and available; and the last reason for its absence. */
   #topicAsked = false;
   #topicOff: string | null = null;
   #received = { topic: 0, events: 0 };
@@ -67,12 +67,12 @@ export class EvidenceBuilder {
   #lastReadingAt = Number.NEGATIVE_INFINITY;
   #open: { readonly at: number; readonly list: readonly OpenAlert[] } | null = null;
   #sessionBeganAt = 0;
-  /** There was no subscription in the last minute. */
+  /** Whether there was no subscription in the last minute, by channel. */
   readonly #unsubscribed = { topic: true, events: true };
   #ended = false;
   #eventsSeen = 0;
 
-  /** A `torn` entry is ignored: it precedes the `resume` that names the boot of its clocks. */
+  /** A `torn` entry is ignored, because it precedes the `resume` entry with the boot id of its clocks. */
   add(entry: RecordEntry): void {
     switch (entry.type) {
       case 'begin':
@@ -245,7 +245,7 @@ export class EvidenceBuilder {
     for (const channel of CHANNELS) this.#alertEpisodes[channel].listedOpen(entry, at);
   }
 
-  /** The service published, by its own count or, without one, by the event stream, but nothing arrived on the topic. */
+  /** Whether the service published, by its own count or, without one, by the event stream, but nothing arrived on the topic. */
   get #isTopicEmpty(): boolean {
     return this.#received.topic === 0 && (this.#losses.published ?? this.#received.events) > 0;
   }
@@ -281,7 +281,7 @@ export class EvidenceBuilder {
     return { episodes: episodes.countsByWorst(), openByRest: this.#openByRest(), openByTopic: isEmpty ? null : episodes.open(), reason };
   }
 
-  /** As listed at the end; during the run: as listed last, if the service still answers. */
+  /** The open alerts as listed at the end or, during the run, in the last list if the service still responds. */
   #openByRest(): readonly OpenEpisode[] | null {
     const open = this.#open;
     const end = this.#mark?.at ?? 0;
@@ -301,7 +301,7 @@ export class EvidenceBuilder {
 
 const NOTHING_ON_TOPIC = 'nothing arrived on the topic, although the service published';
 
-/** For people; null: the topic is there and was to be subscribed. */
+/** The reason for display; null if the topic was requested and available. */
 function whyNotByTopic(target: Target, observer: Observer): string | null {
   if (target.service_transport === 'off') return 'the service is not on the ROS 2 graph (ros.transport: off)';
   return observer.transport === 'off' ? 'the run does not subscribe on the ROS 2 graph (--transport off)' : null;

@@ -9,16 +9,16 @@ interface Pending {
 }
 
 /**
- * Entries that are not written to the disk yet, oldest first. Beyond a bound the youngest minutes are merged into one in which the
- * observer was stalled: they count neither for nor against the service. Entries of other types are few, and are all kept.
+ * Entries that are not yet written to disk, oldest first. Beyond a size limit, the newest minutes are merged into one in which the observer
+ * was stalled, which counts neither for nor against the service. Entries of other types are few, and all of them are kept.
  */
 export class PendingEntries {
   readonly #maxBytes: number;
   readonly #entries: Pending[] = [];
   #bytes = 0;
-  /** Begin of the interval of the next minute (CLOCK_MONOTONIC). */
+  /** Start of the interval of the next minute (CLOCK_MONOTONIC). */
   #since: number | null = null;
-  /** The last entry, if it is made of merged minutes. */
+  /** The last entry, if it consists of merged minutes. */
   #merged: MinuteEntry | null = null;
 
   constructor(maxBytes = MAX_BYTES) {
@@ -29,7 +29,7 @@ export class PendingEntries {
     return this.#entries.length;
   }
 
-  /** Takes the oldest, up to this many bytes in all, but at least one. */
+  /** Removes and returns the oldest entries, up to this many bytes in total, but at least one. */
   take(maxBytes: number): RecordEntry[] {
     let [count, bytes] = [0, 0];
     for (const pending of this.#entries) {
@@ -65,7 +65,7 @@ export class PendingEntries {
   }
 }
 
-/** Without the statuses received; of the service only the last reading, by which its restarts are found. */
+/** Drops the received statuses, and keeps only the last reading of the service, from which its restarts are found. */
 function withoutStatuses(minute: MinuteEntry, stalledSeconds: number): MinuteEntry {
   const { events, service, topic } = minute;
   const nothing = { first: null, steps: [], slowest_ms: null, fastest_ms: null };

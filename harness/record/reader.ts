@@ -4,48 +4,48 @@ import { join } from 'node:path';
 import { isVoid, type SealedEntry, sealOf } from './chain.ts';
 import { type BeginEntry, entryProblem, RECORD_FILE, RECORD_VERSION } from './entries.ts';
 
-/** A longer line is no entry: a minute at 1000 Hz, received on both channels, has less than a megabyte. */
+/** A longer line is not an entry: a minute at 1000 Hz, received on both channels, is smaller than a megabyte. */
 export const MAX_LINE_BYTES = 16_777_216;
 const BLOCK_BYTES = 262_144;
 const NEWLINE = 0x0a;
 
 /**
- * `intact`: every byte belongs to the chain, or to a line that was cut off and acknowledged; `torn`: intact except for the bytes after
- * the last entry, which were cut off and are not acknowledged yet; `altered`: changed after it was written; `unsupported`: of another
- * format; `none`: no file, or not one whole entry.
+ * `intact`: every byte belongs to the chain or to a truncated line that was acknowledged; `torn`: intact except for truncated bytes after
+ * the last entry that are not yet acknowledged; `altered`: changed after it was written; `unsupported`: of another format; `none`: no
+ * file, or no complete entry.
  */
 type RecordState = 'intact' | 'torn' | 'altered' | 'unsupported' | 'none';
 
 export interface RecordReading {
   readonly state: RecordState;
-  /** For people; null: `intact`. Lines count from 1. */
+  /** For display; null if `intact`. Lines count from 1. */
   readonly problem: { readonly line: number; readonly what: string } | null;
-  /** Good entries from the begin of the chain on. */
+  /** Number of valid entries from the start of the chain. */
   readonly entries: number;
-  /** Up to the end of the last good entry. */
+  /** Length up to the end of the last valid entry. */
   readonly bytes: number;
-  /** Hash of the last good entry; empty: there is none. */
+  /** Hash of the last valid entry; empty if there is none. */
   readonly head: string;
   readonly begin: BeginEntry | null;
   readonly last: SealedEntry | null;
-  /** Lines that were cut off and are acknowledged. */
+  /** Truncated lines that are acknowledged. */
   readonly tornLines: number;
-  /** The bytes after the last good entry of a `torn` record. */
+  /** The bytes after the last valid entry of a `torn` record. */
   readonly tornEnd: TornEnd | null;
 }
 
 export interface TornEnd {
   readonly bytes: number;
   readonly endsLine: boolean;
-  /** Of these bytes followed by `more`. */
+  /** Hash of these bytes followed by `more`. */
   readonly sha256With: (more: string) => string;
 }
 
 export type OnEntry = (entry: SealedEntry) => void;
 
 /**
- * Reads the record of a folder block by block, and calls `onEntry` with every good entry. If the result is `altered` or `unsupported`,
- * anything made of them must be discarded. Throws the errors of the file system, except that there is no file.
+ * Reads the record of a folder block by block, and calls `onEntry` with every valid entry. If the result is `altered` or `unsupported`, the
+ * caller must discard everything derived from the entries. Throws file system errors, except for a missing file.
  */
 export function readRecord(folder: string, onEntry: OnEntry = () => undefined): RecordReading {
   const chain = new ChainReader(onEntry);
@@ -57,7 +57,8 @@ export function readRecord(folder: string, onEntry: OnEntry = () => undefined): 
     return chain.reading();
   }
   try {
-    // One buffer for the whole file: the blocks of a week would take 30 MB before they are collected, which a resumed observer keeps.
+    // Uses one buffer for the whole file: the blocks of a week would take 30 MB before garbage collection, which a
+    // resumed observer would retain.
     let buffer = Buffer.allocUnsafe(2 * BLOCK_BYTES);
     let filled = 0;
     for (;;) {
@@ -82,13 +83,13 @@ export function readRecord(folder: string, onEntry: OnEntry = () => undefined): 
   }
 }
 
-/** Bytes after the last good entry that a kill or a power cut left of a line, up to its acknowledgement. */
+/** The bytes of a partial line after the last valid entry, left by a kill or a power cut, up to their acknowledgement. */
 interface Void {
   readonly hash: Hash;
   bytes: number;
 }
 
-/** Follows the chain line by line. */
+/** Verifies the chain line by line. */
 class ChainReader {
   readonly #onEntry: OnEntry;
   readonly #good = {
@@ -107,7 +108,7 @@ class ChainReader {
     this.#onEntry = onEntry;
   }
 
-  /** A whole line without its newline. Returns false if nothing after it can be trusted. */
+  /** Adds a whole line without its newline. Returns false if nothing after it can be trusted. */
   addLine(line: Buffer): boolean {
     this.#lines += 1;
     const entry = this.#parse(line);
@@ -141,7 +142,7 @@ class ChainReader {
     this.#refuse(`it has more than ${MAX_LINE_BYTES} bytes`);
   }
 
-  /** `rest`: what follows the last newline. */
+  /** `rest`: the bytes after the last newline. */
   reading(rest: Buffer = Buffer.alloc(0)): RecordReading {
     if (this.#refused) return { ...this.#refused, ...this.#good, tornEnd: null };
     const bytes = (this.#void?.bytes ?? 0) + rest.length;
@@ -156,7 +157,7 @@ class ChainReader {
     return { state: 'torn', problem: { line, what: `it was cut off after ${bytes} bytes` }, ...this.#good, tornEnd };
   }
 
-  /** The entry of a line, or what is wrong with the line. */
+  /** Returns the entry of a line, or the problem of the line. */
   #parse(line: Buffer): SealedEntry | string {
     let value: unknown;
     try {
@@ -186,7 +187,7 @@ class ChainReader {
     return (type === 'begin') === (entries === 0) ? (value as SealedEntry) : 'a begin can only be the first entry';
   }
 
-  /** The first refusal stays. */
+  /** Only the first refusal counts. */
   #refuse(what: string, state: 'altered' | 'unsupported' = 'altered'): false {
     this.#refused ??= { state, problem: { line: this.#lines, what } };
     return false;

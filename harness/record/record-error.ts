@@ -1,6 +1,6 @@
 type RecordProblem = 'in-use' | 'exists' | 'none' | 'altered' | 'unsupported' | 'unwritable' | 'changed';
 
-/** The message says what to do. */
+/** An error whose message contains the remedy. */
 export class RecordError extends Error {
   override readonly name = 'RecordError';
   readonly code: RecordProblem;
@@ -23,13 +23,13 @@ const ADVICE: Readonly<Record<string, string>> = {
   EIO: 'the disk fails; look at the log of the kernel (journalctl -k)',
 };
 
-/** Why the system refused something, and what to do. */
+/** Why a system call failed, and the remedy. */
 export function explained(path: string, error: unknown): string {
   const { code = '', message } = error as NodeJS.ErrnoException;
   return `${path}: ${ADVICE[code] ?? message}`;
 }
 
-/** What the system refuses becomes a RecordError. */
+/** Converts a system error to a RecordError. */
 export function attempt<T>(path: string, work: () => T): T {
   try {
     return work();

@@ -10,15 +10,15 @@ import { attempt, explained, RecordError } from './record-error.ts';
 
 export interface Opened {
   readonly writer: RecordWriter;
-  /** Of the record as it was found. */
+  /** State of the record as it was found. */
   readonly reading: RecordReading;
-  /** A line that was cut off has been acknowledged. */
+  /** Whether a truncated line has been acknowledged. */
   readonly torn: boolean;
 }
 
 const LOCK_FILE = 'record.lock';
 const FILE_MODE = 0o644;
-/** Pending entries are written in pieces of this many bytes. */
+/** Size of the pieces in which pending entries are written, in bytes. */
 const WRITE_BYTES = 262_144;
 
 type Lock = NonNullable<ReturnType<typeof takeLock>>;
@@ -26,13 +26,13 @@ type Lock = NonNullable<ReturnType<typeof takeLock>>;
 interface Begun {
   rest: Buffer;
   readonly entries: number;
-  /** The hash that its last line ends with. */
+  /** The hash at the end of its last line. */
   readonly head: string;
 }
 
 /**
- * Writes record.ndjson: entries are on the disk when `append` returns and there is no `problem`. Written bytes are never changed nor cut
- * off. One process at a time may write a record; the lock is the kernel's, and ends with its process however that ends.
+ * Writes record.ndjson. Entries are on disk when `append` returns and there is no `problem`. Written bytes are never changed or truncated.
+ * Only one process at a time may write a record; the kernel releases the lock when the process ends for any reason.
  */
 export class RecordWriter {
   readonly #file: string;
@@ -42,7 +42,7 @@ export class RecordWriter {
   #head: string;
   #entries: number;
   #bytes: number;
-  /** Sealed, but not completely written. */
+  /** Sealed entries that are not completely written. */
   #begun: Begun | null = null;
   #unsynced = false;
   #problem: string | null = null;
@@ -56,7 +56,7 @@ export class RecordWriter {
     this.#bytes = bytes;
   }
 
-  /** Begins a record in a folder, which is created if necessary. Throws RecordError. */
+  /** Creates a record in a folder, which is created if necessary. Throws RecordError. */
   static create(folder: string, begin: BeginEntry): RecordWriter {
     attempt(folder, () => makeFolder(folder));
     return withLock(folder, (lock) => {
@@ -65,7 +65,7 @@ export class RecordWriter {
         throw new RecordError('exists', `${file}: a run is recorded there already; resume it, or choose another folder with --out`);
       const { line, hash } = seal(begin, 0, begin.run);
       attempt(folder, () => {
-        // Under another name first: a record that exists has a begin.
+        // Written under a temporary name first, so that an existing record always has a begin entry.
         fs.writeFileSync(`${file}.new`, line, { mode: FILE_MODE, flush: true });
         fs.renameSync(`${file}.new`, file);
         syncFolder(folder);
@@ -74,7 +74,7 @@ export class RecordWriter {
     });
   }
 
-  /** Resumes the record of a folder; `onEntry` gets every entry that is there. Throws RecordError. */
+  /** Resumes the record of a folder; `onEntry` receives every existing entry. Throws RecordError. */
   static open(folder: string, clocks: () => Clocked, onEntry?: OnEntry): Opened {
     const file = join(folder, RECORD_FILE);
     if (!fs.existsSync(file)) throw noRecord(file);
@@ -87,12 +87,12 @@ export class RecordWriter {
     });
   }
 
-  /** Hash of the last entry that is in the file. */
+  /** Hash of the last entry in the file. */
   get head(): string {
     return this.#head;
   }
 
-  /** In the file. */
+  /** Number of entries in the file. */
   get entries(): number {
     return this.#entries;
   }
@@ -102,26 +102,26 @@ export class RecordWriter {
     return this.#bytes;
   }
 
-  /** Entries that could not be written yet. */
+  /** Number of entries that could not be written yet. */
   get pending(): number {
     return this.#pending.length + (this.#begun?.entries ?? 0);
   }
 
-  /** Why the last attempt to write failed, and what to do; null: everything is on the disk. */
+  /** Why the last write failed, and the remedy; null if everything is on disk. */
   get problem(): string | null {
     return this.#problem;
   }
 
   /**
-   * Adds entries, in one write. Those that cannot be written are kept and written before the next ones (pending-entries.ts has the
-   * limit). Throws RecordError ('changed') if another program has removed or changed the file: the run cannot go on.
+   * Adds entries in one write. Entries that cannot be written are kept and written before the next ones (pending-entries.ts has the limit).
+   * Throws RecordError ('changed') if another program has removed or changed the file: the run cannot continue.
    */
   append(...entries: readonly RecordEntry[]): void {
     for (const entry of entries) this.#pending.add(entry);
     this.flush();
   }
 
-  /** Tries to write the pending entries; returns whether all of them are on the disk. */
+  /** Tries to write the pending entries; returns whether all of them are on disk. */
   flush(): boolean {
     this.#refuseIfChanged();
     try {
@@ -141,7 +141,7 @@ export class RecordWriter {
     this.#lock.close();
   }
 
-  /** `before` is written before them. */
+  /** `before` is written in front of the entries. */
   #begin(entries: readonly RecordEntry[], before = ''): Begun {
     const lines: Buffer[] = [Buffer.from(before)];
     let head = this.#head;
@@ -154,7 +154,7 @@ export class RecordWriter {
     return this.#begun;
   }
 
-  /** One write, unless the disk becomes full in the middle of it: then the rest is written later. */
+  /** Makes one write, unless the disk becomes full during it; the remainder is then written later. */
   #finish(begun: Begun): void {
     while (begun.rest.length > 0) {
       const written = fs.writeSync(this.#descriptor, begun.rest);
@@ -169,7 +169,7 @@ export class RecordWriter {
 
   #acknowledge(end: TornEnd, clocked: Clocked): void {
     this.#bytes += end.bytes;
-    // In one write: any part of it that a power cut leaves is void, like the line itself.
+    // The mark and the entry are one write: any part of it that a power cut leaves is void, like the truncated line itself.
     const mark = end.endsLine ? '' : TORN_MARK;
     this.#begin([{ type: 'torn', ...clocked, bytes: end.bytes + mark.length, sha256: end.sha256With(mark) }], mark);
     this.flush();
@@ -180,7 +180,7 @@ export class RecordWriter {
     try {
       there = fs.statSync(this.#file, { throwIfNoEntry: false });
     } catch {
-      return; // The write will fail.
+      return; // The write will fail and report the error.
     }
     const own = fs.fstatSync(this.#descriptor);
     const isOurs = there?.ino === own.ino && there.dev === own.dev;
@@ -190,7 +190,7 @@ export class RecordWriter {
   }
 }
 
-/** Locks a folder for `work`, and until the writer that it returns is closed. */
+/** Locks a folder during `work`, and until the writer that it returns is closed. */
 function withLock<T>(folder: string, work: (lock: Lock) => T): T {
   const lock = attempt(folder, () => {
     fs.accessSync(folder, fs.constants.W_OK);

@@ -7,14 +7,14 @@ import { CRITERIA, type Judgement, REQUIRED_SECONDS, type TestVerdict, worst } f
 import { REPORT_SCHEMA, type ReportDocument, type ReportRun, type ReportSeries } from './document.ts';
 import { enumeration, moment } from './figures.ts';
 
-/** What is known of a run in addition to its evidence. */
+/** Facts about a run in addition to its evidence. */
 export interface RunFacts extends Pick<ReportRun, 'id' | 'node_name' | 'version' | 'how' | 'machine' | 'harness' | 'begun' | 'ended'> {
   readonly notes: readonly string[];
 }
 
 export interface ReportInput {
   readonly evidence: Evidence;
-  /** Of the engine, for this evidence. */
+  /** Judgements of the engine for this evidence. */
   readonly judgements: readonly Judgement[];
   readonly series: ChartSeries;
   /** See memoryColumns. */
@@ -26,7 +26,7 @@ export interface ReportInput {
   readonly madeBy: string;
 }
 
-/** The report of a run. Decides nothing: the judgements are those of the engine, unchanged. */
+/** Composes the report of a run. It decides nothing: the judgements are those of the engine, unchanged. */
 export function compose({ evidence, judgements, madeBy, madeMs, memory, record, run, series }: ReportInput): ReportDocument {
   const { notes, ...facts } = run;
   const verdict = overall(judgements);
@@ -53,7 +53,7 @@ export function compose({ evidence, judgements, madeBy, madeMs, memory, record, 
   };
 }
 
-/** What Stability computed, for its chart: the medians, and for each run of the service a line with the slope common to all. */
+/** The data that Stability computed, for its chart: the medians, and for each service run a line with the common slope. */
 export function memoryColumns(evidence: Evidence): ReportInput['memory'] {
   const variance = stabilityOf(evidence);
   const megabytes = (bytes: number): number => Math.round(bytes / 1e3) / 1e3;
@@ -71,7 +71,7 @@ export function memoryColumns(evidence: Evidence): ReportInput['memory'] {
   return { memory_medians, memory_trend };
 }
 
-/** Of all six criteria: a criterion without a judgement counts as INCOMPLETE. */
+/** The verdict on all six criteria; a criterion without a judgement counts as INCOMPLETE. */
 function overall(judgements: readonly Judgement[]): TestVerdict {
   const missing = CRITERIA.filter((criterion) => !judgements.some((judgement) => judgement.criterion === criterion));
   return worst([...judgements.map(({ verdict }) => verdict), ...missing.map((): TestVerdict => 'INCOMPLETE')]);
@@ -82,12 +82,12 @@ function totalSeconds(spans: readonly { readonly from: number; readonly to: numb
   return Math.round(seconds * 1000) / 1000;
 }
 
-/** Neither a shorter run nor a report of collected files is the 168-hour verdict. */
+/** Neither a shorter run nor a report on collected files gives the 168-hour verdict. */
 function is168HourVerdict({ origin, planned_seconds }: ReportRun): boolean {
   return origin === 'observed' && planned_seconds >= REQUIRED_SECONDS;
 }
 
-/** A few sentences: what the report is and is not, what failed or is missing, and how long the monitoring gaps were. */
+/** A few sentences: what the report covers, what failed or is missing, and how long the monitoring gaps were. */
 function statement(run: ReportRun, judgements: readonly Judgement[], verdict: TestVerdict): string {
   return [scopeSentence(run, verdict), outcomeSentence(run, judgements), gapSentence(run)].filter((sentence) => sentence !== '').join(' ');
 }
@@ -146,7 +146,7 @@ function clockNotes({ clockSteps, suspends }: Evidence): string[] {
 
 const times = (count: number): string => ['never', 'once', 'twice'][count] ?? `${count} times`;
 
-/** With as many digits as a chart can show. */
+/** Rounds to as many digits as a chart can show. */
 function column(values: readonly (number | null)[], digits: number): (number | null)[] {
   const factor = 10 ** digits;
   return values.map((value) => (value === null || !Number.isFinite(value) ? null : Math.round(value * factor) / factor));

@@ -1,7 +1,10 @@
 import * as v from 'valibot';
 import { CRITERIA, type Judgement, VERDICTS } from '../engine/judgement.ts';
 
-/** Schema of report.json: source of its types and of docs/harness-report.schema.json. Programs that only read reports import the types. */
+/**
+ * Schema of report.json, from which its types and docs/harness-report.schema.json are generated. Programs that only read
+ * reports import the types.
+ */
 
 export const REPORT_SCHEMA = 'edge-health-harness-report/1';
 

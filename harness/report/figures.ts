@@ -1,9 +1,9 @@
 import type { Judgement, Quantity } from '../engine/judgement.ts';
 
-/** Numbers, durations and times as every form of a report shows them, the charts included. */
+/** Formats of numbers, durations and times for all parts of a report, including the charts. */
 
 const MAX_DIGITS = 12;
-/** Differences beyond these digits are those of binary fractions. */
+/** Differences beyond this many digits are artefacts of binary fractions. */
 const NEARLY_INTEGER_DIGITS = 6;
 
 function withDigits(value: number, digits: number, unit: string): string {
@@ -22,7 +22,7 @@ function usualDigits(value: number): number {
 export function figure(value: number | null, unit: string): string {
   if (value === null || !Number.isFinite(value)) return 'not measured';
   let digits = usualDigits(value);
-  // A value near an integer must not be shown as that integer: 167.9999 h are not 168, and 99.998 % is not all.
+  // A value near an integer must not be shown as that integer: 167.9999 h is not 168, and 99.998 % is not 100 %.
   const max = Number.isInteger(value) ? digits : NEARLY_INTEGER_DIGITS;
   while (digits < max && Number.isInteger(Number(value.toFixed(digits)))) digits += 1;
   return withDigits(value, digits, unit);
@@ -32,7 +32,7 @@ export function quantity({ unit, value }: Quantity): string {
   return figure(value, unit);
 }
 
-/** A cell of a table; null: unknown. */
+/** Formats a cell of a table; null if unknown. */
 export function cell(value: string | number | null): string {
   return typeof value === 'string' ? value : value === null ? '–' : figure(value, '');
 }
@@ -42,7 +42,7 @@ export function limit({ limit: { comparison, unit, value } }: Pick<Judgement, 'l
   return `${{ '<': '<', '<=': '≤', '>': '>', '>=': '≥' }[comparison]} ${figure(value, unit)}`;
 }
 
-/** The measured value, with enough digits that rounding moves it neither onto the limit nor across it, nor to 100 %. */
+/** The measured value, with enough digits that rounding moves it neither onto the limit, nor across it, nor to 100 %. */
 export function measured({ limit: { unit, value: bound }, measured: { unit: own, value } }: Pick<Judgement, 'limit' | 'measured'>): string {
   if (value === null || own !== unit) return figure(value, own);
   let digits = usualDigits(value);
@@ -60,17 +60,17 @@ export function margin({ limit: { comparison, unit }, margin: by }: Pick<Judgeme
   return by > 0 ? `${figure(by, unit)} to spare` : `${figure(-by, unit)} ${comparison.startsWith('<') ? 'beyond' : 'short of'} the limit`;
 }
 
-/** Bytes in MB of 1,000,000. */
+/** Formats bytes in MB of 1,000,000 bytes. */
 export function megabytes(bytes: number | null): string {
   return figure(bytes === null ? null : bytes / 1e6, 'MB');
 }
 
-/** `2026-03-04 05:06:07 UTC` of an ISO 8601 time. */
+/** Formats an ISO 8601 time as `2026-03-04 05:06:07 UTC`. */
 export function moment(iso: string): string {
   return iso.replace(/^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?Z$/, '$1 $2 UTC');
 }
 
-/** The same of seconds since the epoch. */
+/** The same format for seconds since the epoch. */
 export function momentAt(epochSeconds: number): string {
   const date = new Date(epochSeconds * 1000);
   return Number.isNaN(date.getTime()) ? 'unknown' : moment(date.toISOString());

@@ -8,20 +8,20 @@ import { compose, memoryColumns, type RunFacts } from './compose.ts';
 import type { ReportDocument } from './document.ts';
 import { enumeration, moment } from './figures.ts';
 
-/** Distinct notes that a report repeats; the record has all. */
+/** The maximum number of distinct notes in a report; the record contains all of them. */
 const MAX_NOTES = 40;
 
 interface DocumentOptions {
   readonly madeMs: number;
   /** Version of the edge-health that writes the report. */
   readonly madeBy: string;
-  /** Entries and bytes of the record, as stated by an earlier report of it: computes that report again. */
+  /** Entries and bytes of the record as stated by an earlier report; if given, that report is computed again. */
   readonly upTo?: { readonly entries: number; readonly bytes: number };
 }
 
 /**
- * The report of the run whose record is in a folder. A function of the record's entries and of the options alone: two reports of the
- * same record differ in the time they were written. Throws RecordError if there is no record, or it was altered.
+ * The report of the run whose record is in a folder. It depends only on the record's entries and the options: two reports of the same
+ * record differ only in their time of writing. Throws RecordError if there is no record or it was altered.
  */
 export function documentOf(
   folder: string,
@@ -56,7 +56,7 @@ export function documentOf(
   return { document, reading };
 }
 
-/** The begin of a record that a report can be made of. */
+/** Returns the begin entry of a record from which a report can be made. */
 function usableBegin(folder: string, { begin, problem, state }: RecordReading): BeginEntry {
   const where = problem === null ? '' : ` (line ${problem.line}: ${problem.what})`;
   if (state === 'altered')
@@ -67,7 +67,7 @@ function usableBegin(folder: string, { begin, problem, state }: RecordReading): 
   return begin;
 }
 
-/** Collects from a record what a report shows of the run in addition to its evidence. */
+/** Collects the facts about a run from its record that a report shows in addition to the evidence. */
 class RunFactsBuilder {
   /** The last begin or resume. */
   #session: BeginEntry | ResumeEntry | null = null;
@@ -127,7 +127,8 @@ class RunFactsBuilder {
   #addMinute(entry: MinuteEntry): void {
     const { cpu_seconds, resident_bytes } = entry.observer;
     const before = this.#minute;
-    // CPU time falls where another process observes. What a process used before its first minute, its start, counts from there on.
+    // CPU time decreases when another process takes over the observation. What that process used before its first
+    // minute, its start, is included.
     if (before === null || before.observer.cpu_seconds <= cpu_seconds) {
       this.#cpuSeconds += cpu_seconds - (before?.observer.cpu_seconds ?? 0);
       this.#cpuOverSeconds += entry.mono - (before?.mono ?? this.#session?.mono ?? entry.mono);
@@ -152,7 +153,7 @@ class RunFactsBuilder {
   }
 }
 
-/** How the service was observed from an entry on. */
+/** How the service was observed, starting with an entry. */
 function observation({ target, observer }: BeginEntry | ResumeEntry): string[] {
   const service = {
     unit: `${target.unit ?? 'A unit'} of systemd on this machine`,

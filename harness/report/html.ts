@@ -11,12 +11,12 @@ export interface PageAssets {
   readonly style: string;
 }
 
-/** Longer tables are cut here; report.json has all rows. */
+/** Longer tables are truncated; report.json has all rows. */
 const MAX_ROWS = 500;
 
 /**
- * report.html: one file that loads nothing. Its content security policy allows this style sheet and this script by their hashes, and
- * nothing else. All figures are readable without the script, which draws the charts.
+ * report.html is a single file that loads nothing. Its content security policy allows only this style sheet and this script, by their
+ * hashes. All figures are readable without the script, which only draws the charts.
  */
 export function page(document: ReportDocument, reportDigest: string, { script, style }: PageAssets): string {
   const { judgements, run, verdict } = document;
@@ -64,7 +64,7 @@ ${is_168_hour_verdict ? null : markup`<p class="badge">Not the 168-hour verdict<
 </section>`;
 }
 
-/** A criterion: the measured value and its limit, then formula and evidence, collapsed. */
+/** Renders a criterion: the measured value and its limit, then formula and evidence, collapsed. */
 function criterion(judgement: Judgement): Markup {
   const { criterion: name, evidence, missing, requirement, summary, tables, title, verdict } = judgement;
   const quantities = evidence.map(
@@ -92,18 +92,18 @@ ${tables.map((one) => table(one, true))}
 }
 
 interface MarginBar {
-  /** From the left end to the measured value, 0 to 100. */
+  /** Position of the measured value from the left end, 0 to 100. */
   readonly measured: number;
-  /** From the left end to the limit, 0 to 100. */
+  /** Position of the limit from the left end, 0 to 100. */
   readonly limit: number;
-  /** The side of the limit that meets it. */
+  /** The side on which values pass. */
   readonly goodSide: 'left' | 'right';
 }
 
 /**
- * The bar of a criterion. Where less is better, the limit is at three quarters. Where more is better, the bar ends 10 % beyond the
- * limit and begins at 0, or for a limit near 100 % close below it, since 98 and 99.9 % would look the same. Values outside are shown
- * at the end of the bar. Null: not measured.
+ * The bar of a criterion. If lower is better, the limit is at three quarters. If higher is better, the bar ends 10 % beyond the limit
+ * and starts at 0, or close below a limit near 100 %, because 98 and 99.9 % would look the same. Values outside the bar are shown at its
+ * end. Null if not measured.
  */
 export function marginBar({ limit, measured: { unit, value } }: Pick<Judgement, 'limit' | 'measured'>): MarginBar | null {
   if (value === null || !Number.isFinite(value) || unit !== limit.unit) return null;
@@ -115,7 +115,7 @@ export function marginBar({ limit, measured: { unit, value } }: Pick<Judgement, 
   return { measured: position(value), limit: position(limit.value), goodSide: isLess ? 'left' : 'right' };
 }
 
-/** Drawn by attributes: the page's policy allows no style attributes. */
+/** Uses presentation attributes, because the page's policy allows no style attributes. */
 function bar(judgement: Judgement): Piece {
   const positions = marginBar(judgement);
   if (positions === null) return null;
@@ -139,7 +139,7 @@ ${period === null ? null : markup`<details class="card figures"><summary>${perio
 </section>`;
 }
 
-/** Filled by the script. */
+/** The script fills this element. */
 function chartArea(hasData: boolean, hasScript: boolean): Markup {
   if (!hasScript) return markup`<p class="card">The charts are missing: this installation lacks the program that draws them.</p>`;
   if (!hasData) return markup`<p class="card">There is nothing to draw: no minute was recorded.</p>`;
@@ -162,7 +162,7 @@ ${
 <p>To check that nothing was changed: <code>edge-health harness verify</code> with the folder of this file.</p>`;
 }
 
-/** A table that scrolls by itself on a narrow page; columns of numbers are right-aligned. */
+/** A table that scrolls separately on a narrow page; columns of numbers are right-aligned. */
 function table({ columns, rows, title }: Table, hasCaption: boolean): Markup {
   if (rows.length === 0) return markup`${hasCaption ? markup`<h4>${title}</h4>` : null}<p class="muted">None.</p>`;
   const alignment = columns.map((_, column) => (rows.some((row) => typeof row[column] === 'string') ? null : markup` class="number"`));
@@ -185,7 +185,7 @@ function bullets(texts: readonly string[]): Markup {
   return markup`<ul class="notes">${texts.map((text) => markup`<li>${text}</li>`)}</ul>`;
 }
 
-/** Every verdict has its own shape, so that it is not shown by colour alone. */
+/** Every verdict has a different shape, so that it is not shown by colour alone. */
 const verdictIcon = (shape: string): Markup =>
   new Markup(
     `<svg class="icon" viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="2.4" aria-hidden="true" focusable="false">${shape}</svg>`,

@@ -4,15 +4,15 @@ import { type Markup, markup } from './escape.ts';
 import { limit, margin, measured, quantity } from './figures.ts';
 
 /**
- * junit.xml: a test case for each criterion, in the order and with the attributes that the schema of Ant's JUnit task requires, which
- * every reader of such files accepts. INCOMPLETE is an error, not a skipped test: CI ignores skipped tests, and nothing may pass on
- * missing evidence.
+ * junit.xml: a test case for each criterion, in the order and with the attributes that the schema of Ant's JUnit task requires and
+ * that all readers of such files accept. INCOMPLETE is an error and not a skipped test: CI ignores skipped tests, and a run with
+ * missing evidence must not pass.
  */
 export function junit(document: ReportDocument, reportDigest: string): string {
   const { judgements, run, statement, verdict } = document;
   const count = (wanted: Judgement['verdict']): number => judgements.filter((judgement) => judgement.verdict === wanted).length;
   const hostname = String(run.machine?.['hostname'] ?? '') || 'localhost';
-  // The schema wants the timestamp without a zone; it is UTC.
+  // The schema requires a timestamp without a zone; it is UTC.
   return markup`<?xml version="1.0" encoding="UTF-8"?>
 <testsuites>
   <testsuite id="0" package="edge-health" name="harness" timestamp="${run.begun.slice(0, 19)}" hostname="${hostname}" tests="${judgements.length}" failures="${count('FAIL')}" errors="${count('INCOMPLETE')}" skipped="0" time="${run.observed_seconds.toFixed(3)}">
@@ -52,7 +52,7 @@ function testCase(judgement: Judgement): Markup {
     : markup`    <testcase ${attributes}>\n      ${problem}\n    </testcase>\n`;
 }
 
-/** The judgement as lines of text. */
+/** Formats the judgement as lines of text. */
 function output(judgement: Judgement): Markup {
   const { evidence, formula, missing, summary, title, verdict } = judgement;
   const lines = [

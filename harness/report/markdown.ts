@@ -4,7 +4,7 @@ import { md } from './escape.ts';
 import { cell, figure, limit, margin, measured, moment, quantity } from './figures.ts';
 import { eventTable, periodTable, runFacts } from './tables.ts';
 
-/** Longer tables are cut here; report.json has all rows. */
+/** Longer tables are truncated; report.json has all rows. */
 const MAX_ROWS = 200;
 
 /** report.md: the verdict, the six criteria and their evidence, for a pull request or a terminal. */
@@ -36,7 +36,7 @@ export function markdown(document: ReportDocument, reportDigest: string): string
     .concat('\n');
 }
 
-/** One row per judgement. */
+/** A table with one row per judgement. */
 export function judgementTable(judgements: readonly Omit<Judgement, 'criterion'>[]): string {
   return table(
     ['Criterion', 'Verdict', 'Measured', 'Limit', 'Margin', 'Summary'],
@@ -85,7 +85,7 @@ function list(pairs: readonly (readonly [string, string])[]): string {
   return pairs.map(([name, value]) => `- ${md(name)}: ${md(value)}`).join('\n');
 }
 
-/** Cells are Markdown. */
+/** The cells are Markdown. */
 export function table(columns: readonly string[], rows: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
   return [line(columns), line(columns.map(() => '---')), ...rows.map(line)].join('\n');

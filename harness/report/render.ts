@@ -19,7 +19,7 @@ export function render(document: ReportDocument, assets: PageAssets): Readonly<R
   };
 }
 
-/** SHA-256 of report.json, by which the other files name the report that they belong to. */
+/** SHA-256 of report.json, by which the other files identify the report that they belong to. */
 export function digestOf(reportJson: string | Uint8Array): string {
   return createHash('sha256').update(reportJson).digest('hex');
 }
@@ -30,7 +30,7 @@ const STATED: Readonly<Record<Exclude<ReportFile, 'report.json'>, RegExp>> = {
   'junit.xml': /<property name="report\.json\.sha256" value="([0-9a-f]{64})"\/>/,
 };
 
-/** The SHA-256 of report.json that another file of a report states; null: none. */
+/** The SHA-256 of report.json that another file of a report states; null if it states none. */
 export function statedDigest(file: Exclude<ReportFile, 'report.json'>, text: string): string | null {
   return STATED[file].exec(text)?.[1] ?? null;
 }

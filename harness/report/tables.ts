@@ -3,9 +3,8 @@ import type { Table } from '../engine/judgement.ts';
 import type { ReportDocument, ReportSeries } from './document.ts';
 import { figure, megabytes, moment, momentAt } from './figures.ts';
 
-/** What report.html and report.md show of a run besides the judgements: its facts, its events and the charts in figures. */
+/** Tables of report.html and report.md in addition to the judgements: the facts of a run, its events and the charts in figures. */
 
-/** Names and values. */
 export function runFacts({ made, made_by, run }: ReportDocument): (readonly [name: string, value: string])[] {
   const { begun, ended, finished, harness, machine, monitoring_gap_seconds, observed_seconds, planned_seconds } = run;
   const exact = (seconds: number): string => `${formatDuration(seconds, 'h')} (${figure(seconds, 's')})`;
@@ -42,14 +41,14 @@ function machineValue(name: string, value: string | number): string {
 export const LANES = ['CRITICAL', 'ERROR', 'WARNING', 'Restarts', 'Gaps', 'Clock'] as const;
 export type Lane = (typeof LANES)[number];
 
-/** Something that happened; on the run's axis, in seconds. */
+/** An event, with times in seconds on the run's axis. */
 interface RunEvent {
   readonly lane: Lane;
   readonly from: number;
-  /** The same as `from`: a point in time. Null: open at the end. */
+  /** Equal to `from` for a point in time; null if still open at the end. */
   readonly to: number | null;
   readonly what: string;
-  /** Empty: none. */
+  /** Empty if there is none. */
   readonly detail: string;
 }
 
@@ -59,7 +58,7 @@ const GAP_KINDS: Readonly<Record<string, string>> = {
   stalled: 'observer not scheduled',
 };
 
-/** All that the charts mark, by time. */
+/** All events that the charts mark, in order of time. */
 export function runEvents({ alerts, clock_steps, monitoring_gaps, restarts, suspends }: ReportSeries): RunEvent[] {
   const length = (seconds: number): string => formatDuration(seconds, 'h');
   const event = (lane: Lane, from: number, to: number | null, what: string, detail = ''): RunEvent => ({ lane, from, to, what, detail });
@@ -83,7 +82,7 @@ export function runEvents({ alerts, clock_steps, monitoring_gaps, restarts, susp
   return events.sort((one, other) => one.from - other.from);
 }
 
-/** The events with their times in UTC, readable without a script. */
+/** A table of the events with their times in UTC, readable without a script. */
 export function eventTable({ series }: ReportDocument): Table {
   return {
     title: 'Events',
@@ -111,12 +110,12 @@ const PERIOD_COLUMNS = [
   ['Temperature, °C', 'celsius', 1],
 ] as const;
 
-/** The charts as means over equal periods, for screen readers and for pages without the script; null: no data. */
+/** The charts as means over equal periods, for screen readers and for pages without the script; null if there is no data. */
 export function periodTable({ series }: ReportDocument): Table | null {
   const last = series.at.at(-1);
   if (last === undefined) return null;
   const length = PERIOD_SECONDS.find((seconds) => last / seconds < MAX_PERIODS) ?? 365 * DAY;
-  // A point stands for the minute that ends with it.
+  // A point represents the minute that ends at it.
   const periods = Map.groupBy(series.at.keys(), (index) => Math.max(0, Math.ceil((series.at[index] as number) / length) - 1));
   const mean = (column: readonly (number | null)[], indices: readonly number[], digits: number): number | null => {
     const values = indices.map((index) => column[index] ?? null).filter((value) => value !== null);

@@ -9,13 +9,13 @@ import type { PageAssets } from './html.ts';
 import { digestOf, REPORT_FILES, render, statedDigest } from './render.ts';
 import { installedAssets, readIfPresent } from './write.ts';
 
-/** `altered`: changed since it was written, or inconsistent; `open`: cannot be judged, or not yet. */
+/** `altered`: changed since it was written, or inconsistent; `open`: cannot be judged, at least not yet. */
 type FindingKind = 'good' | 'altered' | 'open';
 
 interface Finding {
   readonly kind: FindingKind;
   readonly file: string;
-  /** For display. */
+  /** Text of the finding for display. */
   readonly text: string;
 }
 
@@ -28,24 +28,24 @@ export interface Verification {
     readonly result: 'intact' | 'altered' | 'open';
     readonly findings: readonly Finding[];
     readonly record: { readonly entries: number; readonly bytes: number; readonly head: string; readonly torn_lines: number };
-    /** Of report.json; null: it is missing or unreadable. */
+    /** Verdict of report.json; null if the file is missing or unreadable. */
     readonly verdict: string | null;
   };
 }
 
 interface VerifyOptions {
-  /** A hash that was noted elsewhere. */
+  /** A hash that was stored elsewhere. */
   readonly head?: string | null;
   readonly version?: string;
   readonly assets?: PageAssets;
 }
 
-/** What the chain proves, and what it does not. */
+/** What the chain proves and what it does not prove. */
 export const LIMITS = `The hash chain proves that nothing was changed since one of its hashes was noted elsewhere. Anyone who can write to the
 folder can also create a new record with a new chain, and a new report; and a record whose last lines were removed before
 its report was written looks like one that ended earlier. Only a hash noted out of their reach reveals either (--head).`;
 
-/** By the worst finding. */
+/** Outcome by the worst finding. */
 const OUTCOMES = {
   good: { exit: 0, result: 'intact', line: 'INTACT: no change was found, and the report follows from the record.' },
   altered: {
@@ -57,7 +57,7 @@ const OUTCOMES = {
 } as const;
 const MARKS: Readonly<Record<FindingKind, string>> = { good: 'ok      ', altered: 'ALTERED ', open: 'open    ' };
 
-/** Finds changes made to the folder of a run after its files were written, and inconsistencies between its files. */
+/** Finds changes to the folder of a run after its files were written, and inconsistencies between its files. */
 export function verifyRun(folder: string, options: VerifyOptions = {}): Verification {
   const { assets = installedAssets(), head = null, version = installation().version } = options;
   const hashes: string[] = [];
@@ -118,7 +118,7 @@ function checkNotedHead(head: string, hashes: readonly string[]): Finding {
     : finding('altered', `the noted hash ${head} is not in the chain: this is another record, or it was replaced`);
 }
 
-/** report.json against the record; a string instead of the report is its problem. */
+/** Compares report.json with the record. Takes a string that describes the problem if there is no valid report. */
 function checkReport(
   folder: string,
   report: ReportDocument | string | null,
@@ -142,9 +142,9 @@ function checkReport(
     return finding('altered', `${had}: the record was replaced`);
   }
   const { document } = documentOf(folder, { madeMs: Date.parse(report.made), madeBy: report.made_by, upTo: report.record });
-  const expected = JSON.parse(JSON.stringify(document)) as ReportDocument; // As it would be in the file.
+  const expected = JSON.parse(JSON.stringify(document)) as ReportDocument; // Converted to the form that it would have in the file.
   const isSameVersion = report.made_by === version;
-  // Another version may word things differently; its decisions must be the same.
+  // Another version may use different wording, but must make the same decisions.
   const difference = isSameVersion ? firstDifference(report, expected) : firstDifference(decisions(report), decisions(expected));
   if (difference !== null) return finding('altered', difference);
   if (missing < 0)
@@ -169,7 +169,7 @@ function decisions({ judgements, run, verdict }: ReportDocument): unknown {
 
 const MAX_SHOWN = 100;
 
-/** The first member in which two JSON values differ, such as `judgements.2.measured.value`, with both values; null: they are equal. */
+/** The first member in which two JSON values differ, such as `judgements.2.measured.value`, with both values; null if they are equal. */
 function firstDifference(found: unknown, expected: unknown, path: readonly string[] = []): string | null {
   if (found === expected) return null;
   if (isBranch(found) && isBranch(expected) && Array.isArray(found) === Array.isArray(expected)) {
@@ -192,7 +192,7 @@ function shown(value: unknown): string {
   return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text;
 }
 
-/** The other files against report.json. They are rendered again only for a report of the same version. */
+/** Compares the other files with report.json. They are rendered again only for a report of the same version. */
 function checkRendered(
   folder: string,
   json: string,
@@ -201,7 +201,7 @@ function checkRendered(
   assets: PageAssets,
 ): Finding[] {
   const digest = digestOf(json);
-  // With the charts, or without where they were not built.
+  // A report may lack the charts if it was written where they were not built.
   const allowed =
     typeof report === 'object' && report?.made_by === version
       ? [assets, { script: '', style: '' }].map((given) => render(report, given))
@@ -218,7 +218,7 @@ function checkRendered(
   });
 }
 
-/** A string describes why it is not a report. */
+/** Returns the report, or a string that describes why the text is not a report. */
 function parseReport(json: string): ReportDocument | string {
   let value: unknown;
   try {
@@ -227,7 +227,7 @@ function parseReport(json: string): ReportDocument | string {
     return `it is not JSON: ${(error as Error).message}`;
   }
   const { issues, success } = v.safeParse(reportSchema, value);
-  if (success) return value as ReportDocument; // With its members in the order of the file.
+  if (success) return value as ReportDocument; // Returns the parsed value itself, with its members in the order of the file.
   const [issue] = issues;
   return `it is not a report: ${v.getDotPath(issue) ?? 'the document'}: ${issue.message}`;
 }

@@ -15,19 +15,19 @@ export interface Written {
   readonly statement: string;
   /** Paths of the four files. */
   readonly files: readonly string[];
-  /** Problems of the files and their remedy; empty: none. */
+  /** Problems with the files and their remedy; empty if there are none. */
   readonly warnings: readonly string[];
 }
 
-/** Writes the report of the run whose record is in a folder. Throws RecordError if there is no record, or it was altered. */
+/** Writes the report of the run whose record is in a folder. Throws RecordError if there is no record or it was altered. */
 export async function writeReports(folder: string, nowMs: number = Date.now()): Promise<Written> {
   const { document } = documentOf(folder, { madeMs: nowMs, madeBy: installation().version });
   return writeDocument(folder, document);
 }
 
 /**
- * Writes the four files of a report, each atomically, report.json first: a reader that finds the SHA-256 of another report.json in one
- * of the others reads during a write, or the files were altered.
+ * Writes the four files of a report, each atomically, report.json first. If a reader finds the SHA-256 of a different report.json in one of
+ * the others, either a write is in progress or the files were altered.
  */
 export async function writeDocument(folder: string, document: ReportDocument, assets: PageAssets = installedAssets()): Promise<Written> {
   const texts = render(document, assets);
@@ -46,12 +46,12 @@ export function installedAssets(): PageAssets {
   return readPageAssets(dirname(fileURLToPath(PROGRAMS.dashboard)));
 }
 
-/** A report without charts is better than none: a missing file is empty. */
+/** A report without charts is better than none, so a missing file counts as empty. */
 export function readPageAssets(folder: string): PageAssets {
   return { script: readIfPresent(folder, 'harness-chart.js') ?? '', style: readIfPresent(folder, 'harness-chart.css') ?? '' };
 }
 
-/** Null: there is no such file. */
+/** Returns null if there is no such file. */
 export function readIfPresent(folder: string, file: string): string | null {
   try {
     return readFileSync(join(folder, file), 'utf8');

@@ -3,19 +3,19 @@ import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
 /** Exit codes of `edge-health harness` other than those of a verdict (engine/judgement.ts): 0 PASS, 1 FAIL, 2 INCOMPLETE. */
 export const EXIT = {
   ok: 0,
-  /** `status`: a run is unfinished, and no process observes it. */
+  /** `status`: a run is unfinished, and no process is observing it. */
   unobserved: 3,
   usage: 64,
   /** The service does not respond, or there is no such run. */
   unavailable: 69,
-  /** An unexpected error, after which systemd tries again. Not 1, which is a verdict. */
+  /** An unexpected error, after which systemd starts the unit again. It is not 1, which is a verdict. */
   internal: 70,
   /** Another process uses this folder. */
   inUse: 75,
   config: 78,
 } as const;
 
-/** A command cannot be executed; the message contains what to do. */
+/** Thrown when a command cannot be executed; the message contains the remedy. */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
   readonly exitCode: number;
@@ -35,12 +35,12 @@ export interface Given {
 export interface HarnessCommand {
   readonly name: string;
   readonly summary: string;
-  /** After `edge-health harness `. */
+  /** The synopsis after `edge-health harness `. */
   readonly usage: string;
-  /** Printed by --help below the usage, with the exit codes. */
+  /** Text that --help prints below the usage, with the exit codes. */
   readonly help: string;
   readonly options: ParseArgsOptionsConfig;
-  /** The greatest number of positional arguments. */
+  /** The maximum number of positional arguments. */
   readonly positionals: number;
   /** Resolves with the exit code; rejects with Refusal. */
   run(given: Given): Promise<number>;
@@ -59,7 +59,7 @@ export function argumentsOf(command: HarnessCommand, argv: readonly string[]): G
   }
 }
 
-/** The text of an option; null: not given. */
+/** The text of an option, or null if it was not given. */
 export function text({ options }: Given, name: string): string | null {
   return (options[name] as string | undefined) ?? null;
 }

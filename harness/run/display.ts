@@ -4,12 +4,12 @@ import { formatDuration } from '../../src/core/time/duration.ts';
 import { counted } from '../engine/format.ts';
 import type { Judgement, Quantity } from '../engine/judgement.ts';
 
-/** Without a terminal a line is printed after the first minute, and then this often. */
+/** Without a terminal, a line is printed after the first minute, and then at this interval. */
 const FIRST_LINE_SECONDS = 60;
 const LINE_SECONDS = 600;
 const HEAD_SECONDS = 3600;
 const STATUS_SECONDS = 10;
-/** Pings per watchdog timeout: two may be late. */
+/** Pings per watchdog timeout, so that two may be late. */
 const PINGS = 4;
 const PING_MS = 5000;
 const DEFAULT_COLUMNS = 80;
@@ -21,7 +21,10 @@ export interface DisplayOptions {
   readonly monotonicSeconds: () => number;
 }
 
-/** Shows the progress of a run: on a terminal a block redrawn each second, else a line every ten minutes; and to the service manager. */
+/**
+ * Shows the progress of a run: on a terminal as a block that is redrawn each second, otherwise as a line every ten minutes; also sends
+ * it to the service manager.
+ */
 export class Display {
   readonly #options: DisplayOptions;
   readonly #pingSeconds: number | null;
@@ -37,7 +40,7 @@ export class Display {
   constructor(options: DisplayOptions) {
     this.#options = options;
     this.#pingSeconds = options.watchdogSeconds === null ? null : options.watchdogSeconds / PINGS;
-    // The terminal was closed: the run continues.
+    // The run continues if the terminal was closed.
     options.stream.on('error', () => {
       this.#isGone = true;
     });
@@ -47,7 +50,7 @@ export class Display {
     return this.#options.stream.isTTY === true && !this.#isGone;
   }
 
-  /** Called once a second by the observation, so that an observer that hangs sends no watchdog pings. */
+  /** Called once a second by the observation, so that a hanging observer sends no watchdog pings. */
   tick(progress: () => Progress): void {
     const now = this.#options.monotonicSeconds();
     if (this.#begunAt === null) {
@@ -89,7 +92,7 @@ export class Display {
     this.#options.manager?.notify(`STATUS=${printable(status)}`);
   }
 
-  /** Sends watchdog pings until the work is done, without ticks: it ends the run. */
+  /** Sends watchdog pings until the work is done, because there are no ticks at the end of a run. */
   async pingDuring<T>(work: Promise<T>): Promise<T> {
     const pinging = setInterval(() => this.#ping(), PING_MS);
     return work.finally(() => clearInterval(pinging));
@@ -106,7 +109,7 @@ export class Display {
 
   #draw(progress: Progress): void {
     const { stream } = this.#options;
-    // The size of a terminal may be unset, which is 0.
+    // A terminal may report an unset size as 0.
     const lines = block(progress, stream.columns || DEFAULT_COLUMNS, true);
     this.#erase();
     stream.write(`${lines.join('\n')}\n`);
@@ -127,7 +130,7 @@ export interface Progress {
   readonly plannedSeconds: number;
   readonly observedSeconds: number;
   readonly gapSeconds: number;
-  /** Empty: not judged yet. */
+  /** Empty if not judged yet. */
   readonly judgements: readonly Judgement[];
   /** Restarts of the service since the run began. */
   readonly restarts: number;
@@ -135,7 +138,7 @@ export interface Progress {
   readonly openAlerts: readonly { readonly severity: string; readonly metric: string }[];
   readonly entries: number;
   readonly head: string;
-  /** Why entries of the record are not written; null: they are. */
+  /** Why entries of the record are not written; null if they are. */
   readonly problem: string | null;
 }
 
@@ -155,7 +158,7 @@ function measuredOf({ limit, measured }: Judgement): string {
 function timesOf({ gapSeconds, plannedSeconds, observedSeconds }: Progress): string {
   const [observed, planned, gaps] = [observedSeconds, plannedSeconds, gapSeconds].map((seconds) => formatDuration(seconds, 'h'));
   const left = formatDuration(Math.max(0, Math.ceil(plannedSeconds - observedSeconds)), 'h');
-  // Rounded down: 100 % is a complete run.
+  // Rounded down, so that 100 % is shown only for a complete run.
   const percent = Math.min(100, Math.floor((observedSeconds / plannedSeconds) * 1000) / 10).toFixed(1);
   return `${observed} of ${planned} (${percent} %), ${left} to go${gapSeconds >= 1 ? `, monitoring gaps ${gaps}` : ''}`;
 }
@@ -175,7 +178,7 @@ const COLOURS: Readonly<Record<string, string>> = { PASS: '32', FAIL: '31', INCO
 export function block(progress: Progress, columns: number, colours: boolean): string[] {
   const { entries, folder, head, judgements, nodeName, problem, url } = progress;
   const verdict = (word: string): string => (colours ? `\x1b[1;${COLOURS[word]}m${word.padEnd(11)}\x1b[0m` : word.padEnd(11));
-  // Only plain text is cut, so that each colour is reset.
+  // Only plain text is truncated, so that each colour is reset.
   const fit = (text: string, used = 0): string => printable(text, Math.max(1, columns - used - 1));
   const rows = judgements.map((judgement) => {
     const title = judgement.title.padEnd(15);
@@ -190,12 +193,12 @@ export function block(progress: Progress, columns: number, colours: boolean): st
   ];
 }
 
-/** The same in one line, for logs. */
+/** The same content in one line, for logs. */
 export function line(progress: Progress): string {
   return inOneLine(progress, (judgement) => `${judgement.title} ${judgement.verdict} ${measuredOf(judgement)}`);
 }
 
-/** The same for `systemctl status`, shorter. */
+/** The same content in a shorter line for `systemctl status`. */
 export function statusLine(progress: Progress): string {
   return inOneLine(progress, ({ title, verdict }) => `${title} ${verdict}`);
 }

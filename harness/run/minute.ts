@@ -3,7 +3,7 @@ import type { Channel, Clocked, MinuteEntry, Received, ServiceReading } from '..
 
 /** Collects the content of the next `minute` entry. */
 export class Minute {
-  /** Null: there is no subscription. */
+  /** Null if there is no subscription. */
   readonly #topic: ReceivedStatuses | null;
   readonly #events = new ReceivedStatuses();
   #reading: ServiceReading | null = null;
@@ -17,7 +17,7 @@ export class Minute {
     (channel === 'topic' ? this.#topic : this.#events)?.add(status, arrivedMs);
   }
 
-  /** The last reading counts; its memory is that of all readings of the same run. */
+  /** The last reading counts, but its memory values are those of all readings of the same run. */
   addReading(reading: ServiceReading): void {
     if (this.#reading !== null && this.#reading.started !== reading.started) this.#resident = [];
     this.#resident.push(...reading.resident_bytes);
@@ -34,7 +34,7 @@ export class Minute {
     this.#events.dropBefore(stampMs);
   }
 
-  /** Returns the entry without statuses stamped later than `untilMs`, and begins the next one empty. */
+  /** Returns the entry without statuses stamped later than `untilMs`, and starts an empty one. */
   take(now: Clocked, stalledSeconds: number, observer: MinuteEntry['observer'], untilMs: number): MinuteEntry {
     const topic = this.#topic?.take(untilMs) ?? null;
     const events = this.#events.take(untilMs);
@@ -54,7 +54,7 @@ export class Minute {
   }
 }
 
-/** The statuses received by one channel since they were taken last. */
+/** The statuses received on one channel since they were last taken. */
 class ReceivedStatuses {
   #stamps: number[] = [];
   #slowestMs: number | null = null;
@@ -119,27 +119,27 @@ class Mean {
   }
 }
 
-/** Readings, a minute apart, between two releases of memory: scans are as far apart. */
+/** Number of readings, a minute apart, between two releases of memory. Scans have the same interval. */
 const RELEASE_READINGS = 60;
 
-/** CPU time and memory of the observer. It must stay small: it runs for a week beside the service. */
+/** CPU time and memory of the observer, which must stay small because it runs beside the service for a week. */
 export class OwnUse {
   readonly #release: () => unknown;
   #readings = 0;
 
-  /** `release` returns unneeded memory to the system. It is called at once: before the sources' libraries are loaded. */
+  /** `release` returns unneeded memory to the system. It is first called before the sources' libraries are loaded. */
   constructor(release: () => unknown) {
     this.#release = release;
     release();
   }
 
   read(): MinuteEntry['observer'] {
-    // Right after the start most of the memory is that of starting.
+    // Right after the start, most of the memory was only needed for starting.
     if (this.#readings === 0) this.#release();
     const { system, user } = process.cpuUsage();
     const use = { cpu_seconds: (user + system) / 1e6, resident_bytes: process.memoryUsage.rss() };
     this.#readings += 1;
-    // After the reading, which is of the memory used until then.
+    // Called after the reading, which covers the memory used up to then.
     if (this.#readings % RELEASE_READINGS === 0) this.#release();
     return use;
   }

@@ -13,17 +13,17 @@ const TICK_MS = 1000;
 const MILLISECOND = 0.001;
 const MINUTE_SECONDS = 60;
 const READ_SECONDS = 15;
-/** The last reading of a minute comes just before its entry. */
+/** The last reading of a minute is taken just before its entry. */
 const READ_AHEAD_SECONDS = 1;
 const CHECK_SECONDS = 10;
 const SCAN_SECONDS = 3600;
 /** The newest samples may not be stored yet. */
 const SCAN_DELAY_MS = 5000;
-/** After a restart or a CRITICAL alert an entry is written at once, but not more often than this. */
+/** After a restart or a CRITICAL alert, an entry is written at once, but at most at this interval. */
 const URGENT_SECONDS = 10;
-/** A change of an alert is received by up to three channels; the list of open alerts is requested after all had time. */
+/** A change of an alert is received on up to three channels; the list of open alerts is requested once all have had time to receive it. */
 const LIST_SECONDS = 2;
-/** For the last statuses before the end to arrive. */
+/** Time for the last statuses before the end to arrive. */
 const ARRIVE_SECONDS = 3;
 const SETTLE_POLL_MS = 500;
 const SCANNED_STEP_SECONDS = 5;
@@ -34,21 +34,21 @@ export interface ObservationOptions {
   /** Whether there is a subscription on the graph. */
   readonly hasTopic: boolean;
   readonly clocks: Pick<ObserverClocks, 'now' | 'takeStalled'>;
-  /** Equal to that of `now`. It is read for each status; the other clocks cost a system call. */
+  /** Equals the wall time of `clocks.now`. It is read for each status, and the other clocks cost a system call. */
   readonly wallMilliseconds: () => number;
   readonly service: Pick<ServiceObserver, 'read' | 'open'>;
   readonly scans: Scans;
-  /** As in the record. */
+  /** Open alerts by the topic, as in the record. */
   readonly openByTopic: ReadonlyMap<string, OpenAlert>;
   readonly ownUse: () => MinuteEntry['observer'];
-  /** Called once a second while it observes, after everything that was due. */
+  /** Called once a second during the observation, after all due work. */
   readonly onTick: (now: Clocked) => void;
   readonly onNote: (text: string) => void;
 }
 
 /**
- * Converts what the sources deliver to entries of a record. Entries between two minutes are written with the second one: after SIGKILL
- * that stretch is lost as a whole, and counts neither for nor against the service.
+ * Converts the data of the sources to entries of a record. Entries between two minutes are written with the second one: after SIGKILL that
+ * interval is lost as a whole, and counts neither for nor against the service.
  */
 export class Observation implements SourceListener {
   readonly #options: ObservationOptions;
@@ -57,9 +57,9 @@ export class Observation implements SourceListener {
   #pending: RecordEntry[] = [];
   #isReading = false;
   #isUrgent = false;
-  /** When the list of open alerts is to be requested; null: it is current. */
+  /** When to request the list of open alerts; null if it is current. */
   #listAt: number | null = null;
-  /** Clocks of the last `minute`; null: there is none. */
+  /** Clocks of the last `minute`; null if there is none. */
   #written: Clocked | null = null;
   /** Seconds in which this process was stalled since then. */
   #stalledSeconds = 0;
@@ -78,17 +78,17 @@ export class Observation implements SourceListener {
     this.#alerts = new OpenAlerts(options.openByTopic);
   }
 
-  /** Open episodes in the last list of REST. */
+  /** Open episodes in the last list from REST. */
   get openAlerts(): readonly OpenAlert[] {
     return this.#alerts.listed;
   }
 
-  /** Restarts of the service that this observer has noticed. */
+  /** Restarts of the service that this observer has detected. */
   get restarts(): number {
     return this.#restarts;
   }
 
-  /** Observed boot-time seconds: without monitoring gaps and stalls of this process. */
+  /** Observed seconds of boot time, without monitoring gaps and stalls of this process. */
   observedSeconds(now: Clocked): number {
     const since = this.#written === null ? 0 : now.boot - this.#written.boot - this.#stalledSeconds;
     return this.#options.recorder.observedSeconds + since;
@@ -112,7 +112,7 @@ export class Observation implements SourceListener {
     this.#options.onNote(text);
   }
 
-  /** A step of the wall clock, or a suspend. */
+  /** Handles a step of the wall clock, or a suspend. */
   onClock(kind: 'step' | 'suspend', seconds: number): void {
     const now = this.#options.clocks.now();
     this.#pending.push({ type: 'clock', ...now, kind, seconds });
@@ -126,22 +126,22 @@ export class Observation implements SourceListener {
   }
 
   /**
-   * Begins a stretch; `writeFirst` writes its first entry, with these clocks. Resolves when the planned time was observed or `signal` is
-   * aborted. Rejects if the record was removed.
+   * Begins an observed span; `writeFirst` writes its first entry, with these clocks. Resolves when the planned time was observed or
+   * `signal` is aborted. Rejects if the record was removed.
    */
   async begin(writeFirst: (now: Clocked) => void, signal: AbortSignal): Promise<void> {
     await this.#read();
     await this.#list();
     const now = this.#options.clocks.now();
     writeFirst(now);
-    // Statuses received before belong to no stretch; other entries are dated to its begin.
+    // Earlier statuses belong to no span; other earlier entries get the clocks of its start.
     const found = this.#pending.map((entry) => ({ ...entry, ...now }));
     this.#minute.dropBefore(now.wall);
     this.#scannedAt = now.mono;
     this.#readAt = now.mono - READ_AHEAD_SECONDS;
     this.#options.clocks.takeStalled();
     this.#pending = found;
-    // A minute of no length, for the service's counters at the begin.
+    // A minute of no length, which records the service's counters at the start.
     this.#writeMinute(now);
     if (signal.aborted) return;
     signal.addEventListener('abort', () => this.#halt(), { once: true });
@@ -219,7 +219,7 @@ export class Observation implements SourceListener {
     this.#isUrgent = true;
   }
 
-  /** Requests the open alerts; writes an entry if they differ from the last list, or `always`. */
+  /** Requests the open alerts. Writes an entry if they differ from the last list, or if `always` is set. */
   async #list(always = false): Promise<void> {
     const { clocks, service } = this.#options;
     const open = await service.open();
@@ -245,8 +245,8 @@ export class Observation implements SourceListener {
   }
 
   /**
-   * Ends the run: what happens from here on does not count, but earlier statuses may still arrive. Waits at most `settleSeconds` until the
-   * topic and REST have the same alerts.
+   * Ends the run: later events do not count, but earlier statuses may still arrive. Waits at most `settleSeconds` until the topic and
+   * REST have the same alerts.
    */
   async end(reason: EndEntry['reason'], settleSeconds: number): Promise<void> {
     const { clocks, recorder, scans } = this.#options;
@@ -259,19 +259,19 @@ export class Observation implements SourceListener {
     const haveSettled = (): boolean => !this.#options.hasTopic || this.#alerts.agree;
     await pollUntil(haveSettled, settleSeconds, SETTLE_POLL_MS, () => this.#list(true));
     await this.#scan(scans.scanUntil(end.wall));
-    // Only the last list of the wait is the state at the end of the run.
+    // Only the last list of the wait shows the state at the end of the run.
     const entries = this.#take();
     const last = entries.findLast(({ type }) => type === 'open');
     recorder.write([...entries.filter((entry) => entry.type !== 'open' || entry === last), { type: 'end', ...end, reason }]);
   }
 }
 
-/** The open alerts by the changes received on the topic, and by the last list of REST. */
+/** The open alerts according to the changes received on the topic, and to the last list from REST. */
 class OpenAlerts {
   readonly #byTopic: Map<string, OpenAlert>;
   #byRest: readonly OpenAlert[] | null = null;
 
-  /** `byTopic`: as in the record. */
+  /** `byTopic`: the open alerts as in the record. */
   constructor(byTopic: ReadonlyMap<string, OpenAlert>) {
     this.#byTopic = new Map(byTopic);
   }
@@ -299,7 +299,7 @@ class OpenAlerts {
     return Object.entries(counts).some(([severity, count]) => listed.filter((alert) => alert.severity === severity).length !== count);
   }
 
-  /** Whether both have the same CRITICAL alerts. */
+  /** Whether both lists have the same CRITICAL alerts. */
   get agree(): boolean {
     return this.#byRest !== null && keys(critical(this.#byRest)) === keys(critical(this.#byTopic.values()));
   }

@@ -1,4 +1,4 @@
-/** Polls until a condition holds or the timeout; returns whether it holds. */
+/** Polls until a condition holds or the timeout expires; returns whether it holds. */
 export async function pollUntil(
   holds: () => boolean,
   timeoutSeconds: number,

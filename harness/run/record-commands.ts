@@ -86,7 +86,7 @@ Exit codes: 0 PASS, 1 FAIL, 2 INCOMPLETE, 64 wrong usage, 69 there is no such ru
   positionals: 1,
   run: async ({ positionals: [named] }) => {
     const folder = folderOf(named, harnessContext());
-    process.umask(0o027); // As in the run itself.
+    process.umask(0o027); // Same as in the run itself.
     becomeOwnerOf(folder, process.env);
     const { files, statement, verdict, warnings } = await writeReports(folder);
     for (const warning of warnings) process.stderr.write(`edge-health harness: warning: ${printable(warning)}\n`);

@@ -9,12 +9,12 @@ import { type Opened, RecordWriter } from '../record/writer.ts';
 import { EXIT, Refusal } from './command.ts';
 import { ResumeState } from './resume-state.ts';
 
-/** Judging takes at most this share of the time: its result is only displayed. */
+/** Judging takes at most this share of the time, because its result is only displayed. */
 const JUDGING_SHARE = 1 / 4000;
-/** After a restart or a change of the open alerts: the display should not contradict itself for long. */
+/** Used after a restart or a change of the open alerts, so that the display is not inconsistent for long. */
 const UPDATE_SHARE = 1 / 200;
 
-/** Opens or creates the record of a run, writes its entries, and judges them as they come. */
+/** Opens or creates the record of a run, writes its entries, and judges them as they arrive. */
 export class Recorder {
   readonly #monotonicSeconds: () => number;
   readonly #evidence = new EvidenceBuilder();
@@ -28,8 +28,8 @@ export class Recorder {
   }
 
   /**
-   * Opens the unfinished run of a folder; null: there is none. `durationSeconds` null: as in the record. Throws Refusal if there is a run
-   * that cannot be resumed, and RecordError.
+   * Opens the unfinished run of a folder, or returns null if there is none. If `durationSeconds` is null, the duration in the record
+   * applies. Throws Refusal if there is a run that cannot be resumed, and RecordError.
    */
   open(folder: string, durationSeconds: number | null, clocks: () => Clocked): (Opened & { readonly state: ResumeState }) | null {
     const file = join(folder, RECORD_FILE);
@@ -53,7 +53,7 @@ export class Recorder {
     return { ...opened, state };
   }
 
-  /** Begins a record in the folder. Throws RecordError. */
+  /** Creates a record in the folder. Throws RecordError. */
   create(folder: string, begin: BeginEntry): void {
     this.#writer = RecordWriter.create(folder, begin);
     this.#evidence.add(begin);
@@ -67,18 +67,18 @@ export class Recorder {
     return this.#writer?.head ?? '';
   }
 
-  /** Why entries are not written; null: they are. */
+  /** Why entries are not written; null if they are. */
   get problem(): string | null {
     const { problem = null, pending = 0 } = this.#writer ?? {};
     return problem === null ? null : `${problem} (${pending} entries pending)`;
   }
 
-  /** Seconds in which the run was observed, as of the last minute. */
+  /** Seconds for which the run was observed, as of the last minute. */
   get observedSeconds(): number {
     return this.#evidence.watchedSeconds;
   }
 
-  /** As of the last judging. */
+  /** Judgements as of the last evaluation. */
   get judgements(): readonly Judgement[] {
     return this.#judgements;
   }
@@ -91,7 +91,7 @@ export class Recorder {
     const now = this.#monotonicSeconds();
     const { atSeconds, tookSeconds } = this.#judged;
     const isDue = now - atSeconds >= tookSeconds / (this.#hasUpdates ? UPDATE_SHARE : JUDGING_SHARE);
-    // The first minute has no length, only the counters at the begin.
+    // The first minute has no length, and only the counters at the start.
     if (!isDue || this.observedSeconds === 0 || !entries.some(({ type }) => type === 'minute')) return;
     this.#judgements = judge(this.#evidence.evidence());
     const after = this.#monotonicSeconds();

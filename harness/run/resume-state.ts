@@ -2,15 +2,15 @@ import type { KnownRun } from '../observe/supervisor.ts';
 import type { BeginEntry, Clocked, Observer, OpenAlert, RecordEntry, ResumeEntry, ServiceEntry, Target } from '../record/entries.ts';
 import { sharesClock } from '../record/evidence/time-axis.ts';
 
-/** What the observer needs from the record of a run that it resumes. */
+/** The data that the observer needs from the record of a run that it resumes. */
 export class ResumeState {
   plannedSeconds = 0;
   target: Target | null = null;
   observer: Observer | null = null;
-  /** Of the last `begin` or `resume`. */
+  /** Boot id of the last `begin` or `resume`. */
   bootId: string | null = null;
   beganMs = 0;
-  /** Monitoring gaps: between the entries around each, by the boot-time clock, across a boot by the wall clock. */
+  /** Total length of the monitoring gaps between the entries around each, by the boot-time clock, or by the wall clock across a boot. */
   gapSeconds = 0;
   /** Restarts of the service. */
   serviceRestarts = 0;
@@ -18,18 +18,18 @@ export class ResumeState {
   /** The last observed run of the service, and the boot in which it was observed. */
   service: ServiceEntry | null = null;
   serviceBootId: string | null = null;
-  /** Restarts of the unit, as of the last reading with this member. */
+  /** Restarts of the unit, as of the last reading that contains them. */
   unitRestarts: number | null = null;
   /** The end of the last scan, in ms since the epoch. */
   readonly scannedUntil = { stored: null as number | null, collected: null as number | null };
-  /** The last list of REST. */
+  /** The last list from REST. */
   open: readonly OpenAlert[] = [];
-  /** Open by the alerts received on the topic. */
+  /** Open alerts according to the alerts received on the topic. */
   readonly openByTopic = new Map<string, OpenAlert>();
-  /** The end of the last observed stretch. */
+  /** Clocks at the end of the last observed span. */
   #last: Clocked | null = null;
 
-  /** The last observed run of the service; null: there is none. */
+  /** The last observed run of the service, or null if there is none. */
   get knownRun(): KnownRun | null {
     if (this.service === null) return null;
     const { invocation, pid, started, version } = this.service;

@@ -11,7 +11,7 @@ import { EXIT, Refusal } from './command.ts';
 /** Where the commands find and create runs. */
 export interface HarnessContext {
   readonly isCheckout: boolean;
-  /** Of the package: its units can write only here, whatever `storage.path` is. */
+  /** The package's folder: its units can write only here, whatever `storage.path` is. */
   readonly stateFolder: string;
   /** The folder for runs without --out. */
   readonly reports: string;
@@ -33,7 +33,7 @@ export function harnessContext(): HarnessContext {
 export interface RunRequest {
   readonly out: string;
   readonly duration: string;
-  /** The same in seconds, for the page that shows the progress. */
+  /** The duration in seconds, for the page that shows the progress. */
   readonly duration_seconds: number;
   readonly transport: string;
   /** The observed unit. */
@@ -42,7 +42,7 @@ export interface RunRequest {
   readonly requested: string;
 }
 
-/** Null: there is none. Throws Refusal if it cannot be read or is no request. */
+/** Returns null if there is no request. Throws Refusal if the file cannot be read or is not a request. */
 export function readRequest(file: string): RunRequest | null {
   return explained(file, () => {
     let content: string;
@@ -56,7 +56,7 @@ export function readRequest(file: string): RunRequest | null {
       const request = JSON.parse(content) as RunRequest;
       if (typeof request.out === 'string' && typeof request.duration === 'string') return request;
     } catch {
-      // As below.
+      // Reported by the error below.
     }
     throw new Error(`${file} is not a request of \`edge-health harness start\`; remove it, and start again`);
   });
@@ -65,13 +65,13 @@ export function readRequest(file: string): RunRequest | null {
 export function writeRequest(file: string, request: RunRequest): void {
   explained(file, () => {
     makeFolder(dirname(file), 0o750);
-    // Flushed and renamed: it outlives reboots, whole.
+    // Flushed and renamed, so that the file is complete and survives reboots.
     fs.writeFileSync(`${file}.new`, `${JSON.stringify(request, null, 2)}\n`, { mode: 0o640, flush: true });
     fs.renameSync(`${file}.new`, file);
   });
 }
 
-/** The request is done: the unit does not run at the next boot. */
+/** Marks the request as done, so that the unit does not run at the next boot. */
 export function settleRequest(file: string): void {
   if (fs.existsSync(file)) fs.renameSync(file, settledFile(file));
 }
@@ -80,14 +80,14 @@ export function settledFile(requestFile: string): string {
   return join(dirname(requestFile), 'last.json');
 }
 
-/** The named folder, else that of the unit's run, else the newest. Throws Refusal if there is none. */
+/** The named folder, otherwise that of the unit's run, otherwise the newest. Throws Refusal if there is none. */
 export function folderOf(named: string | undefined, { reports, requestFile }: HarnessContext): string {
   const folder = named ?? readRequest(requestFile)?.out ?? readRequest(settledFile(requestFile))?.out ?? newestRun(reports);
   if (folder !== null) return resolve(folder);
   throw new Refusal(EXIT.unavailable, `there is no run in ${reports}; start one with: edge-health harness start, or name its folder`);
 }
 
-/** Converts an error of the system to a Refusal; a missing permission to one with the way to obtain it. */
+/** Converts a system error to a Refusal; for a missing permission, the message explains how to obtain it. */
 export function explained<T>(path: string, work: () => T): T {
   try {
     return work();
@@ -106,7 +106,7 @@ export function folderName(nowMs: number): string {
   return `harness-${new Date(nowMs).toISOString().slice(0, 19).replaceAll(/[-:]/g, '')}Z`;
 }
 
-/** Null: there is none. */
+/** Returns null if there is none. */
 export function newestRun(reports: string): string | null {
   let names: string[];
   try {
@@ -125,13 +125,13 @@ const LOCK_FILE = 'observer.lock';
 const PID_FILE = 'observer.pid';
 
 /**
- * Locks a run's folder, from before its record begins until the report is written. A process that ends loses the lock. Throws Refusal if
- * another process observes into the folder, or it cannot be written to.
+ * Locks a run's folder, from before its record begins until the report is written. The lock ends with its process. Throws Refusal if
+ * another process is observing into the folder, or if it is not writable.
  */
 export function lockFolder(folder: string): { release(): void } {
   try {
     makeFolder(folder);
-    // SQLite, whose lock it is, does not report why a file cannot be opened.
+    // The lock is SQLite's, which does not report why a file cannot be opened.
     fs.closeSync(fs.openSync(join(folder, LOCK_FILE), 'a'));
     const lock = takeLock(join(folder, LOCK_FILE));
     if (lock) {
@@ -158,12 +158,12 @@ export function lockFolder(folder: string): { release(): void } {
   );
 }
 
-/** Id of the process that observes into the folder; null: there is none. */
+/** Id of the process that is observing into the folder, or null if there is none. */
 export function observerOf(folder: string): number | null {
   return runningProcess(join(folder, PID_FILE));
 }
 
-/** The process whose id and start time are in a file; null: there is no such file, or the process has ended. */
+/** The process whose id and start time are in a file, or null if there is no such file or the process has ended. */
 export function runningProcess(file: string): number | null {
   try {
     const [pid, started] = fs.readFileSync(file, 'utf8').trim().split(' ').map(Number);

@@ -26,7 +26,7 @@ const DURATION_PART = /(\d+(?:\.\d+)?)\s*(d|h|min|m|s)/g;
 const SHORTEST_SECONDS = 10;
 const LONGEST_SECONDS = 366 * 86_400;
 
-/** Exit codes of verdicts are 0 to 2; any other means that there is no report. */
+/** Exit codes of verdicts are 0 to 2; any other code means that there is no report. */
 const HIGHEST_VERDICT = 2;
 
 export const run: HarnessCommand = {
@@ -75,9 +75,9 @@ the folder cannot be used, 70 an internal error, 75 another process observes int
     const config = loaded(configFile);
     restartForRos(transport, dataPath(config, configFile, process.env, installation()));
     const folder = resolve(request?.out ?? text(given, 'out') ?? join(reports, folderName(Date.now())));
-    process.umask(0o027); // As in the units: other users cannot read the record.
+    process.umask(0o027); // Same as in the units: other users cannot read the record.
     becomeOwnerOf(folder, process.env);
-    process.title = 'edge-health-harness'; // For systemctl status and top.
+    process.title = 'edge-health-harness'; // Shown by systemctl status and top.
     const options = { folder, durationSeconds, url, unit, config, configFile, transport, isCheckout, signal: endingSignal() };
     return observe(options, requestFile);
   },
@@ -104,7 +104,7 @@ async function observe(options: SessionOptions, requestFile: string | null): Pro
     display.print(reason === 'complete' ? 'the run is complete; writing the report' : 'stopped; writing the report');
     const code = await display.pingDuring(renderReport(folder));
     if (code === null) display.print(`the record is intact; write the report with: edge-health harness report ${folder}`);
-    // The unit has nothing left to do once the run is complete.
+    // The unit has no further work once the run is complete.
     if (reason === 'complete' && requestFile !== null) settleRequest(requestFile);
     return code ?? VERDICT_EXIT[session.verdict()];
   } finally {
@@ -113,14 +113,14 @@ async function observe(options: SessionOptions, requestFile: string | null): Pro
 }
 
 /**
- * Writes the report in a separate process, which returns its memory when it exits, so that the observer stays small. Resolves to the
- * verdict's exit code; null: it failed and has printed why.
+ * Writes the report in a separate process, whose memory is freed when it exits, so that the observer stays small. Resolves with the exit
+ * code of the verdict, or with null if it failed and has printed the reason.
  */
 export function renderReport(folder: string): Promise<number | null> {
   return new Promise((done) => {
     const child = spawn(process.execPath, [...optionsForShortLived(), fileURLToPath(PROGRAMS.harness), 'report', folder], {
       stdio: ['ignore', 'inherit', 'inherit'],
-      // Ctrl-C on a terminal is for the observer, which waits for the report.
+      // On a terminal, Ctrl-C applies only to the observer, which waits for the report.
       detached: true,
     });
     child.once('error', (error) => {
@@ -131,7 +131,9 @@ export function renderReport(folder: string): Promise<number | null> {
   });
 }
 
-/** Seconds of `168h`, `10m`, `90s`, `7d`, `1h30m`; null: not given. Throws Refusal if it is no duration, or out of range. */
+/**
+ * Converts `168h`, `10m`, `90s`, `7d` or `1h30m` to seconds; null if not given. Throws Refusal if it is not a duration, or out of range.
+ */
 export function durationOf(given: string | null): number | null {
   if (given === null) return null;
   let seconds = 0;
@@ -147,14 +149,16 @@ export function transportOf(given: string | null): Transport {
   return found;
 }
 
-/** Replaces this process by the same program with the library path of the prepared rclnodejs, where the transport needs it. */
+/** Replaces this process by the same program with the library path of the prepared rclnodejs, if the transport needs it. */
 function restartForRos(transport: Transport, dataFolder: string): void {
   if (transport === 'off' || !process.execve) return;
   const environment = transportEnvironment({ transport, environment: process.env, dataFolder });
   if (environment) process.execve(process.execPath, [process.execPath, ...process.execArgv, ...process.argv.slice(1)], environment);
 }
 
-/** Aborted by SIGINT and SIGTERM. A repeated signal (npm forwards what the terminal sent already) and SIGHUP have no effect. */
+/**
+ * Aborted by SIGINT and SIGTERM. A repeated signal (npm forwards a signal that the terminal has already sent) and SIGHUP have no effect.
+ */
 function endingSignal(): AbortSignal {
   const ending = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => ending.abort(new Error(`stopped by ${signal}`)));

@@ -9,7 +9,7 @@ import { type Exit, ProcessSupervisor, parseJsonLines } from '../observe/supervi
 import { pollUntil } from './poll.ts';
 import { runningProcess } from './run-folder.ts';
 
-/** The service may take 30 s to stop, and so may a backup of the scheduler. */
+/** The service may take 30 s to stop, and so may a backup run by the scheduler. */
 const STOP_SECONDS = 40;
 const POLL_MS = 100;
 /** Variables that would connect the service to the service manager of the harness. */
@@ -25,7 +25,7 @@ export class ServiceSupervisor extends ProcessSupervisor {
     this.folder = join(runFolder, 'supervisor');
   }
 
-  /** The supervisor's process id; null: it does not run. */
+  /** The supervisor's process id, or null if it is not running. */
   get running(): number | null {
     return runningProcess(join(this.folder, 'supervisor.pid'));
   }
@@ -39,12 +39,12 @@ export class ServiceSupervisor extends ProcessSupervisor {
     return parseJsonLines(this.#read('exits.ndjson'));
   }
 
-  /** For people. */
+  /** The last log lines, for display. */
   lastLogLines(): string {
     return this.#read('service.log').trimEnd().split('\n').slice(-5).join('\n');
   }
 
-  /** Starts it in its own session, so that it gets neither signals of the terminal nor a hangup. */
+  /** Starts the supervisor in its own session, so that it receives neither signals of the terminal nor a hangup. */
   start(configFile: string): void {
     makeFolder(this.folder);
     for (const name of ['service.pid', 'ops.pid']) fs.rmSync(join(this.folder, name), { force: true });
@@ -60,7 +60,7 @@ export class ServiceSupervisor extends ProcessSupervisor {
     if (running === null) return;
     signal(running, 'SIGTERM');
     const hasEnded = await pollUntil(() => this.running === null, STOP_SECONDS, POLL_MS);
-    // The service and the scheduler are in its process group.
+    // The service and the scheduler are in the supervisor's process group.
     if (!hasEnded) signal(-running, 'SIGKILL');
   }
 
@@ -77,6 +77,6 @@ function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);
   } catch {
-    // It has ended.
+    // The process has already ended.
   }
 }

@@ -25,7 +25,7 @@ import type { ResumeState } from './resume-state.ts';
 import { type Subject, type SubjectOptions, subjectOf } from './subject.ts';
 
 export interface SessionOptions extends SubjectOptions {
-  /** Null: as in an existing record, else a week. */
+  /** If null, the duration of an existing record applies, or else a week. */
   readonly durationSeconds: number | null;
   readonly transport: 'auto' | 'embedded' | 'rclnodejs' | 'off';
   /** Aborted when the run is to be stopped. */
@@ -34,13 +34,13 @@ export interface SessionOptions extends SubjectOptions {
 
 type EndReason = EndEntry['reason'];
 
-/** Timeouts, in seconds. A run is resumed even if the service does not respond. */
+/** Timeouts in seconds. A run is resumed even if the service does not respond. */
 const WAIT = {
-  /** For a response of a service that is starting; for the subscription to match, and the first status to arrive. */
+  /** For a response of a service that is starting, for the subscription to match, and for the first status to arrive. */
   begin: { response: 60, firstStatus: 15 },
   resume: { response: 5, firstStatus: 5 },
 } as const;
-/** How long the end of a run waits for the channels to agree. */
+/** How long the end of a run waits for the channels to agree, in seconds. */
 const SETTLE_SECONDS: Readonly<Record<EndReason, number>> = { complete: 15, stopped: 4 };
 const POLL_MS = 50;
 const WRITE_RETRY_MS = 10_000;
@@ -49,14 +49,14 @@ type Found = Pick<Discovered, 'target' | 'machine' | 'domainId'>;
 
 const monotonicSeconds = (): number => performance.now() / 1000;
 
-/** The part of a run that one process observes; it resumes an unfinished run. */
+/** The part of a run that one process observes. It resumes an unfinished run. */
 export class Session {
   readonly #options: SessionOptions;
   readonly #display: Display;
   readonly #clocks: ObserverClocks;
   readonly #recorder: Recorder;
   readonly #ownUse = new OwnUse(releaseProgramPages);
-  /** Without procfs all boots count as one. */
+  /** Without procfs, all boots count as one. */
   readonly #bootId = readBootId('/proc') ?? 'unknown';
   #observation: Observation | null = null;
 
@@ -72,7 +72,7 @@ export class Session {
     return this.#recorder.verdict();
   }
 
-  /** Begins or resumes the run of the folder, and observes to its end. Null: it was stopped before it began. */
+  /** Starts or resumes the run of the folder, and observes it to its end. Returns null if it was stopped before it started. */
   async observe(): Promise<EndReason | null> {
     const resumed = this.#openUnfinished();
     const subject = await subjectOf(this.#options, (text) => this.#display.print(text));
@@ -87,12 +87,12 @@ export class Session {
     } finally {
       this.#clocks.stop();
       this.#recorder.close();
-      // After an unexpected error the run is resumed by the next start, with the same service.
+      // After an unexpected error, the next start resumes the run with the same service.
       if (isOver || resumed === null || this.#options.signal.aborted) await subject.supervisor?.stop();
     }
   }
 
-  /** Opens the unfinished run of the folder; null: there is none. */
+  /** Opens the unfinished run of the folder, or returns null if there is none. */
   #openUnfinished(): ResumeState | null {
     const { durationSeconds, folder } = this.#options;
     const opened = this.#recorder.open(folder, durationSeconds, () => this.#clocks.now());
@@ -104,7 +104,7 @@ export class Session {
     return state;
   }
 
-  /** Waits for the service. Null: stopped before it responded. */
+  /** Waits for the service. Returns null if stopped before it responded. */
   async #discover({ kind, rest, supervisor, unit }: Subject, resumed: ResumeState | null): Promise<Found | null> {
     const { signal } = this.#options;
     const formerMachine = resumed?.observer?.machine ?? null;
@@ -123,7 +123,7 @@ export class Session {
     }
   }
 
-  /** Observes by all channels. Null: stopped before the first entry. */
+  /** Observes on all channels. Returns null if stopped before the first entry. */
   async #observe(subject: Subject, found: Found, resumed: ResumeState | null): Promise<EndReason | null> {
     const { durationSeconds, folder, signal, transport } = this.#options;
     const { machine, target } = found;
@@ -138,7 +138,7 @@ export class Session {
     const stopSources = () => Promise.all([topic?.stop(), events.stop()]);
     await topic?.start();
     await events.start();
-    // A stretch begins once each channel delivers, or after the timeout.
+    // An observed span starts once each channel has delivered a status, or after the timeout.
     const { firstStatus } = WAIT[resumed ? 'resume' : 'begin'];
     await pollUntil(() => observation.hasReceived || signal.aborted, firstStatus, POLL_MS);
     if (signal.aborted) {
@@ -216,12 +216,12 @@ export class Session {
     return observation;
   }
 
-  /** Throws Refusal with what to do if the requested transport cannot be used. */
+  /** Throws Refusal with the remedy if the requested transport cannot be used. */
   async #subscribe({ config }: Subject, { domainId, target }: Found, listener: SourceListener): Promise<TopicSubscription | null> {
     const { transport } = this.#options;
     if (transport === 'off') return null;
     const { data_folder: dataFolder, node_name: node } = target;
-    // The domain that the service reports is the one that it uses, whatever its file has now.
+    // The domain that the service reports is the one in use, even if its file has changed since.
     const ros = { ...config.ros, domain_id: domainId ?? config.ros.domain_id };
     try {
       return await topicSubscription({ transport, ros, node, listener, environment: process.env, dataFolder });
@@ -230,7 +230,7 @@ export class Session {
     }
   }
 
-  /** Waits while the disk is full: without its last entries the run is not complete. */
+  /** Waits while the disk is full, because a run without its last entries is not complete. */
   async #waitUntilWritten(): Promise<void> {
     while (this.#recorder.problem !== null && !this.#options.signal.aborted) {
       this.#display.print(this.#recorder.problem);
@@ -240,7 +240,7 @@ export class Session {
   }
 }
 
-/** Why no topic is observed; null: it is. */
+/** Why no topic is observed, or null if it is. */
 function reasonWithoutTopic(transport: SessionOptions['transport'], target: Target): string | null {
   if (transport === 'off') return 'requested with --transport off';
   return target.service_transport === 'off' ? 'the service is not on the ROS 2 graph' : null;

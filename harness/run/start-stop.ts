@@ -10,10 +10,10 @@ import { explained, folderName, harnessContext, observerOf, readRequest, settleR
 import { ServiceSupervisor } from './service-supervisor.ts';
 import { MAIN_UNIT } from './subject.ts';
 
-/** Of the harness itself. */
+/** The unit of the harness itself. */
 export const HARNESS_UNIT = 'edge-health-harness.service';
 
-/** The report of a week takes seconds, a stop of the service up to half a minute. */
+/** The report of a week takes seconds, and a stop of the service up to half a minute. */
 const STOP_SECONDS = 120;
 const POLL_MS = 200;
 
@@ -115,7 +115,7 @@ async function stopFolder(folder: string): Promise<number> {
   return (await renderReport(folder)) === null ? EXIT.unavailable : EXIT.ok;
 }
 
-/** Also while the unit of the harness starts, stops or waits for its restart. */
+/** Whether the unit is active; also true while it starts, stops or waits for its restart. */
 export async function isHarnessUnitActive(): Promise<boolean> {
   const shown = await showUnits([HARNESS_UNIT], ['ActiveState'], { environment: process.env });
   return shown.kind === 'units' && shown.units.some(({ ActiveState }) => /^(active|activating|reloading|deactivating)$/.test(ActiveState));

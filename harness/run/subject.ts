@@ -21,22 +21,24 @@ export interface Subject {
   readonly unit: string | null;
   readonly config: Config;
   readonly rest: RestClient;
-  /** Of a service that the harness starts itself; null: of another. */
+  /** The supervisor of a service that the harness starts itself; null for any other service. */
   readonly supervisor: ServiceSupervisor | null;
 }
 
 export interface SubjectOptions {
-  /** Of the run. */
+  /** The folder of the run. */
   readonly folder: string;
   readonly url: string | null;
   readonly unit: string | null;
-  /** Of the service. */
+  /** The configuration of the service. */
   readonly config: Config;
   readonly configFile: string;
   readonly isCheckout: boolean;
 }
 
-/** Throws Refusal for wrong options. In a checkout it starts a service of its own, or finds it running. */
+/**
+ * Determines the service to observe. Throws Refusal for invalid options. In a checkout, it starts a separate service, or finds it running.
+ */
 export async function subjectOf(options: SubjectOptions, print: (text: string) => void): Promise<Subject> {
   const { config, configFile, folder, isCheckout, url } = options;
   if (url !== null) return { kind: 'url', unit: null, config, rest: restOf(config, url), supervisor: null };
@@ -52,21 +54,21 @@ export async function subjectOf(options: SubjectOptions, print: (text: string) =
   } else {
     own = await ownConfig(own, folder, print);
     makeFolder(folder);
-    // JSON is YAML.
+    // JSON is valid YAML.
     fs.writeFileSync(file, `${JSON.stringify(own, null, 2)}\n`);
     supervisor.start(file);
   }
   return { kind: 'started', unit: null, config: own, rest: restOf(own, null), supervisor };
 }
 
-/** The given file, else that of the unit's role, else the one that the service uses. */
+/** The given file, otherwise that of the unit's role, otherwise the one that the service uses. */
 export function configFileOf(given: string | null, unit: string | null): string {
   const role = /^edge-health@(.+?)(?:\.service)?$/.exec(unit ?? '')?.[1];
   const ofRole = role === undefined ? null : `/etc/edge-health/${role}_config.yaml`;
   return configPath(given ?? ofRole, process.env, fileURLToPath(PROGRAMS.config));
 }
 
-/** Throws Refusal if the file has errors. */
+/** Loads a configuration. Throws Refusal if the file has errors. */
 export function loaded(file: string): Config {
   const result = loadConfig(file);
   if (result.ok) return result.config;
@@ -108,7 +110,7 @@ async function ownConfig(config: Config, folder: string, print: (text: string) =
   };
 }
 
-/** The port, or any free one for 0; null: it is in use. */
+/** Returns the port, or any free one for 0; null if it is in use. */
 function freePort(host: string | null, port: number): Promise<number | null> {
   return new Promise((found) => {
     const server = createServer();

@@ -4,10 +4,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { RestClient } from '../../src/client/rest.ts';
 import type { Alert } from '../../src/core/alerts/alert.ts';
 
-/** Degrees Celsius below both thresholds, above WARNING, and above CRITICAL. */
+/** Degrees Celsius: below both thresholds, above WARNING, and above CRITICAL. */
 const CELSIUS = { cool: 45, warm: 75, hot: 90 } as const;
 export const THRESHOLD = { warning: 70, critical: 85 };
-/** The service takes a second or two (alerts.raise_after_seconds, alerts.clear_after_seconds). */
+/** The service itself takes a second or two (alerts.raise_after_seconds, alerts.clear_after_seconds). */
 const TIMEOUT_SECONDS = 30;
 const PAUSE_MS = 3000;
 const POLL_MS = 200;
@@ -29,12 +29,12 @@ export class AlertLoad {
     this.#set('cool');
   }
 
-  /** How often the temperature rose above both thresholds and fell again. */
+  /** Number of times the temperature rose above both thresholds and fell again. */
   get cycles(): number {
     return this.#cycles;
   }
 
-  /** Until it is stopped; the last cycle is completed. */
+  /** Runs until it is stopped, and completes the last cycle. */
   async run(rest: RestClient, stopped: AbortSignal): Promise<void> {
     while (!stopped.aborted) {
       await this.#cycle(rest);
@@ -46,7 +46,7 @@ export class AlertLoad {
     closeSync(this.#file);
   }
 
-  /** Each step waits for the alert that it causes, so that each cycle makes one episode. */
+  /** Each step waits for the alert that it causes, so that each cycle produces one episode. */
   async #cycle(rest: RestClient): Promise<void> {
     this.#cycles += 1;
     this.#set('warm');
@@ -62,7 +62,7 @@ export class AlertLoad {
   async #until(rest: RestClient, what: string, holds: (open: Alert | undefined) => boolean): Promise<boolean> {
     const deadline = performance.now() + TIMEOUT_SECONDS * 1000;
     while (performance.now() < deadline) {
-      // A request that failed is repeated.
+      // A failed request is repeated.
       const open = await rest.json<{ data: Alert[] }>('/alerts?resolved=false').catch(() => null);
       if (open !== null && holds(open.data.find(({ metric }) => metric === 'temperature'))) return true;
       await sleep(POLL_MS);
@@ -71,7 +71,7 @@ export class AlertLoad {
     return false;
   }
 
-  /** In place and with as many digits as before: a reader sees the one or the other. */
+  /** Writes in place and with the same number of digits, so that a reader sees either the old or the new value. */
   #set(level: keyof typeof CELSIUS): void {
     writeSync(this.#file, `${CELSIUS[level] * 1000}\n`, 0);
   }

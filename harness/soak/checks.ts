@@ -6,7 +6,7 @@ import type { Episodes, ObservedRun } from './observed-run.ts';
 import type { SoakOptions } from './options.ts';
 import type { EndpointResult } from './requests.ts';
 
-/** What the checks judge: the run of the harness, and what the loads and the independent subscriber counted. */
+/** The input of the checks: the run of the harness, and the counts of the loads and of the independent subscriber. */
 export interface Findings extends Omit<ObservedRun, 'episodes'> {
   readonly facts: Omit<SoakOptions, 'folder'> & {
     readonly began: string;
@@ -17,19 +17,19 @@ export interface Findings extends Omit<ObservedRun, 'episodes'> {
     readonly network: string;
     readonly max_megabytes: number;
   };
-  /** How the service ended during the run; null: it did not. */
+  /** How the service ended during the run; null if it did not. */
   readonly ended: string | null;
   readonly interrupted: boolean;
   /** Time stamp of the oldest stored sample before and after the run. */
   readonly oldest: readonly [string | null, string | null];
-  /** Statuses that the independent subscriber received, or why there is none. */
+  /** Number of statuses that the independent subscriber received, or the reason that there is none. */
   readonly peer: number | string;
   readonly alerts: {
     readonly cycles: number;
     readonly late: readonly string[];
-    /** Null: not received or not requested on this channel. */
+    /** Null if not received or not requested on this channel. */
     readonly channels: Readonly<Record<'topic' | 'events' | 'peer' | 'rest', Episodes | null>>;
-    /** Episodes that began and were resolved while the harness observed. */
+    /** Episodes that started and were resolved while the harness observed. */
     readonly observedIds: readonly string[];
   };
   readonly requests: readonly EndpointResult[];
@@ -40,7 +40,9 @@ export type Check = Omit<Judgement, 'criterion'> & { readonly check: string };
 
 const LOSS_LIMIT: Limit = { comparison: '<=', value: 1, unit: '%' };
 const NONE: Limit = { comparison: '<=', value: 0, unit: '' };
-/** The memory rule of the seven-day test leaves out an hour and takes medians of 300 s; this scales both to the length of the run. */
+/**
+ * The memory rule of the seven-day test leaves out an hour and takes medians of 300 s. These values scale both to the length of the run.
+ */
 const WARM_UP = { share: 0.1, minSeconds: 90 };
 const MEDIANS = { count: 60, minSeconds: 30, maxSeconds: 300 };
 const MIN_MEDIANS = 3;
@@ -67,7 +69,7 @@ interface CheckParts extends Pick<Check, 'check' | 'title' | 'requirement' | 'fo
   readonly missing?: string;
 }
 
-/** Compares the measured value with the limit; without a value it is INCOMPLETE. */
+/** Compares the measured value with the limit; a check without a value is INCOMPLETE. */
 function checked({ evidence = [], limit, measured, missing, rows = [], ...rest }: CheckParts): Check {
   const { value } = measured;
   const margin = value === null ? null : marginOf(value, limit);
@@ -90,11 +92,11 @@ function serviceCheck({ ended, evidence: { runs } }: Findings): Check {
   });
 }
 
-/** Samples taken, and received or stored on each channel, of those expected. */
+/** Samples taken, and received or stored on each channel, relative to the expected ones. */
 function lossChecks(findings: Findings): readonly Check[] {
   const { evidence, facts, peer, samplesLost, stored } = findings;
   const { by, byEvents, expected, lost, received, reason } = evidence.reliability;
-  // Without a topic the harness counts by the event stream alone.
+  // Without a topic, the harness counts only by the event stream.
   const events = by === 'events' ? { expected, received } : byEvents;
   const isOff = facts.transport === 'off';
   const loss = (check: string, title: string, got: number | null, of: number, missing = '', evidence: readonly Quantity[] = []): Check =>
@@ -155,7 +157,7 @@ function memoryCheck(findings: Findings): Check {
   });
 }
 
-/** A slope counts what only grows; files that are opened and closed again do not matter. */
+/** Uses the slope, which detects steady growth; files that are opened and closed again do not affect it. */
 function openFilesCheck(findings: Findings): Check {
   const { warmUpSeconds } = memoryRule(findings);
   const points = findings.readings.flatMap(({ at, openFiles }) =>
@@ -192,7 +194,7 @@ function databaseCheck({ facts, oldest: [before, after], readings }: Findings): 
 
 const CHANNEL_NAMES = { topic: 'on the topic', events: 'on /events', peer: 'at the independent subscriber', rest: 'in /alerts' } as const;
 
-/** Each cycle of the load makes one episode, which is resolved; every channel reports the same changes of it, in the same order. */
+/** Each cycle of the load produces one episode, which is resolved. Every channel must report the same changes of it in the same order. */
 function alertsCheck({ alerts: { channels, cycles, late, observedIds } }: Findings): Check {
   const { rest, ...subscribed } = channels;
   const ids = Object.keys(rest ?? {}).filter((id) => id.includes('/temperature/'));

@@ -20,7 +20,7 @@ async function run(options: SoakOptions, isInside: boolean): Promise<number> {
   return VERDICT_EXIT[verdict];
 }
 
-/** After SIGKILL of the process that made the network, this one would stay in it. */
+/** After a SIGKILL of the process that created the network, this process would otherwise keep running in it. */
 function stopWithParent(interrupted: AbortController): void {
   const parent = process.ppid;
   setInterval(() => process.ppid !== parent && interrupted.abort(), 1000).unref();

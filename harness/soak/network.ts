@@ -19,10 +19,10 @@ export const OWN_NETWORK: SoakNetwork = {
   peer: ['--address', '127.0.0.1'],
 };
 
-/** The ports of higher domains are among those that the kernel assigns to any program. */
+/** The ports of higher domains are in the range that the kernel assigns to any program. */
 const MAX_DOMAIN = 100;
 
-/** Loopback, where a domain of its own separates it from other ROS 2 programs of the machine. */
+/** Loopback, with a separate domain to isolate it from other ROS 2 programs on the machine. */
 export function onLoopback(): SoakNetwork {
   const domainId = 1 + Math.floor(Math.random() * MAX_DOMAIN);
   return {
@@ -33,16 +33,16 @@ export function onLoopback(): SoakNetwork {
   };
 }
 
-/** Runs this program again in a network namespace; its exit code, or null where none can be made. */
+/** Runs this program again in a network namespace. Returns its exit code, or null if no namespace can be created. */
 export async function runInOwnNetwork(argv: readonly string[]): Promise<number | null> {
   if (networkUnavailable() !== false) return null;
   const network = new Network();
   const host = network.host();
-  // A Network ends at once with a signal; the soak inside writes its report first.
+  // A Network ends at once on a signal, but the soak inside must write its report first.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.removeAllListeners(signal);
   const child = host.spawn(process.execPath, [...process.execArgv, process.argv[1] as string, INSIDE, ...argv], {
     stdio: 'inherit',
-    // Ctrl-C is forwarded below, once.
+    // Ctrl-C is forwarded once, below.
     detached: true,
   });
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => child.kill(signal));

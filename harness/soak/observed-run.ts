@@ -4,7 +4,7 @@ import { CHANNELS, type Channel } from '../record/entries.ts';
 import { EvidenceBuilder } from '../record/evidence.ts';
 import { readRecord } from '../record/reader.ts';
 
-/** Changes of each episode by alert id, in the order of arrival: `WARNING`, `CRITICAL`, `CRITICAL resolved`. */
+/** Changes of each episode by alert id, in order of arrival: `WARNING`, `CRITICAL`, `CRITICAL resolved`. */
 export type Episodes = Readonly<Record<string, readonly string[]>>;
 
 /** A run of the harness, from its record. */
@@ -13,16 +13,16 @@ export interface ObservedRun {
   /** Time of the observation, in milliseconds since the epoch. */
   readonly fromMs: number;
   readonly toMs: number;
-  /** Once a minute; `at` in seconds since the start of the run. */
+  /** One per minute; `at` is in seconds since the start of the run. */
   readonly readings: readonly { readonly at: number; readonly openFiles: number | null; readonly databaseBytes: number }[];
   /** Scans of the stored samples. */
   readonly stored: { readonly count: number; readonly seconds: number };
-  /** Samples that the store dropped, as the service counts them. */
+  /** Samples that the store dropped, as counted by the service. */
   readonly samplesLost: number | null;
   readonly episodes: Readonly<Record<Channel, Episodes>>;
 }
 
-/** Null: the folder has no record of an observation. */
+/** Returns null if the folder has no record of an observation. */
 export function readRun(folder: string): ObservedRun | null {
   const builder = new EvidenceBuilder();
   const alerts: Record<Channel, Pick<Alert, 'alert_id' | 'resolved' | 'severity' | 'timestamp'>[]> = { topic: [], events: [] };
@@ -59,7 +59,7 @@ export function readRun(folder: string): ObservedRun | null {
   return { evidence: builder.evidence(), fromMs, toMs, readings, stored, samplesLost, episodes: { topic, events } };
 }
 
-/** A channel may deliver a change twice: a subscriber that joins again is sent it again. */
+/** Duplicates are removed: a subscriber that rejoins receives earlier changes again. */
 export function episodesOf(alerts: readonly Pick<Alert, 'alert_id' | 'resolved' | 'severity' | 'timestamp'>[]): Episodes {
   const byId = Map.groupBy(alerts, ({ alert_id }) => alert_id);
   return Object.fromEntries(

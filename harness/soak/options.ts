@@ -5,7 +5,7 @@ export interface SoakOptions {
   /** Length of the run in samples. */
   readonly samples: number;
   readonly hertz: number;
-  /** Of the service, and of the harness. */
+  /** Transport of the service and of the harness. */
   readonly transport: 'embedded' | 'rclnodejs' | 'off';
   readonly folder: string;
 }
@@ -13,7 +13,7 @@ export interface SoakOptions {
 /** A week at 1 Hz. */
 const WEEK_SAMPLES = 604_800;
 const TRANSPORTS = ['embedded', 'rclnodejs', 'off'] as const;
-/** Memory needs about 180 s, to have medians after its warm-up; in a shorter run it is INCOMPLETE. */
+/** Memory needs about 180 s to have medians after its warm-up; in a shorter run it is INCOMPLETE. */
 const MIN_SECONDS = 60;
 
 export const USAGE = `Usage: npm run soak -- [--samples N] [--hertz N] [--transport embedded|rclnodejs|off] [--out DIR]
@@ -31,7 +31,7 @@ Ctrl-C ends it early, with a report.
 Exit codes: 0 PASS, 1 FAIL, 2 INCOMPLETE, 64 wrong usage, 69 it cannot run here.
 `;
 
-/** Null: --help. Throws an Error that states what is allowed. */
+/** Returns null for --help. Throws an Error that lists the allowed values. */
 export function readOptions(argv: readonly string[]): SoakOptions | null {
   const { values } = parseArgs({
     args: [...argv],

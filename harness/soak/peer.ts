@@ -8,12 +8,12 @@ import { build } from '../../testkit/dds/native.ts';
 
 const HEALTH = '"topic":"/health_status"';
 const ALERTS = '"topic":"/alerts"';
-/** Queue of the subscriber, in samples: a busy machine delays it, which is not what the soak measures. */
+/** Queue of the subscriber, in samples. It absorbs delays on a busy machine, which the soak does not measure. */
 const DEPTH = '1000';
 
-/** A subscriber on Cyclone DDS, an implementation of DDS that is not ours. */
+/** A subscriber based on Cyclone DDS, an implementation of DDS independent of edge-health's. */
 export class IndependentPeer {
-  /** Milliseconds since the epoch, in the order of arrival. */
+  /** Milliseconds since the epoch, in order of arrival. */
   readonly timestamps: number[] = [];
   readonly alerts: Alert[] = [];
 
@@ -21,7 +21,7 @@ export class IndependentPeer {
     const lines = createInterface({ input: child.stdout as NodeJS.ReadableStream });
     lines.on('line', (line) => {
       if (!line.includes('"event":"sample"')) return;
-      // Only the time stamp of a status matters.
+      // Only the time stamp of a status is used.
       if (line.includes(HEALTH)) this.timestamps.push(Date.parse(/"timestamp":"([^"]+)"/.exec(line)?.[1] ?? ''));
       else if (line.includes(ALERTS)) this.alerts.push((JSON.parse(line) as { data: Alert }).data);
     });

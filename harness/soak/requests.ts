@@ -13,7 +13,7 @@ export interface EndpointResult {
 }
 
 interface Endpoint {
-  /** For the report. */
+  /** Title in the report. */
   readonly title: string;
   readonly path: () => string;
   readonly headers?: Readonly<Record<string, string>>;
@@ -35,7 +35,7 @@ const latest = (title: string, seconds: number, path: string): Endpoint => ({
 /** At 200 Hz a response may be of any size. */
 const ANY_SIZE = { maxBytes: Number.POSITIVE_INFINITY };
 
-/** Every endpoint but /events, to which the harness subscribes, and /snapshot, which writes the whole database once more. */
+/** Every endpoint except /events, to which the harness subscribes, and /snapshot, which writes the whole database once more. */
 const USUAL: readonly Endpoint[] = [
   json('/health'),
   json('/health/history?limit=200'),
@@ -54,7 +54,7 @@ const USUAL: readonly Endpoint[] = [
   json('/openapi.json'),
   { title: '/', path: () => '/', isValid: (body) => /<!doctype html>/i.test(body) },
 ];
-/** Up to a million samples: as rare as looking at the chart of a week. */
+/** Requests of up to a million samples, as rare as a view of the chart of a week. */
 const LARGE: readonly Endpoint[] = [
   json('/health/aggregate?hours=1'),
   json('/health/history?hours=1&step=10s'),
@@ -82,7 +82,10 @@ export class RequestLoad {
     this.#rest = rest;
   }
 
-  /** Requests a million samples: an allocator keeps the memory of large responses, here before the run instead of during it. */
+  /**
+   * Requests a million samples. An allocator keeps the memory of large responses, so this makes it grow before the
+   * run instead of during it.
+   */
   async warmUp(): Promise<void> {
     const path = `/health/history?order=asc&limit=10000&from=${isoUtc(Date.now() - WARM_UP.days * DAY_MS)}`;
     for (let i = 0; i < WARM_UP.pages; i += 1) await this.#rest.text(path, { ...ANY_SIZE, headers: { Accept: 'text/csv' } });

@@ -14,7 +14,7 @@ import type { SoakOptions } from './options.ts';
 export const NODE = DEFAULT_CONFIG.node_name;
 
 const START_SECONDS = 60;
-/** The load raises alerts of the temperature; a busy machine should raise no others. */
+/** The load raises temperature alerts; other alerts should not be raised on a busy machine. */
 const UNREACHED = { warning: 99.8, critical: 100 };
 
 export interface SoakService {
@@ -30,16 +30,16 @@ export interface SoakServiceOptions {
   readonly cleanup: Cleanup;
   readonly dataFolder: string;
   readonly maxMegabytes: number;
-  /** A sysfs tree; see AlertLoad. */
+  /** Root of a sysfs tree; see AlertLoad. */
   readonly sysRoot: string;
 }
 
-/** The soak cannot run here; the message says why. */
+/** Thrown when the soak cannot run here; the message gives the reason. */
 export class CannotRun extends Error {
   override readonly name = 'CannotRun';
 }
 
-/** Starts the service of this checkout as a user does, and waits until it is on the ROS 2 graph. Throws CannotRun. */
+/** Starts the service of this checkout in the same way as a user, and waits until it is on the ROS 2 graph. Throws CannotRun. */
 export async function startService(setup: SoakServiceOptions): Promise<SoakService> {
   const { cleanup, dataFolder, maxMegabytes, network, options, sysRoot } = setup;
   const runtime = join(cleanup.folderInMemory(), 'run');
@@ -53,7 +53,7 @@ export async function startService(setup: SoakServiceOptions): Promise<SoakServi
     ros: { transport: options.transport, domain_id: network.domainId, discovery_range: network.discoveryRange, static_peers: [] },
   };
   const configFile = join(runtime, 'edge_health_config.yaml');
-  writeFileSync(configFile, JSON.stringify(config)); // JSON is YAML.
+  writeFileSync(configFile, JSON.stringify(config)); // JSON is valid YAML.
   const logFile = join(options.folder, 'service.log');
   const child = cleanup.own(
     spawn(join(ROOT, 'bin/edge-health'), ['run', '--config', configFile, '--sys', sysRoot], {
@@ -78,7 +78,7 @@ export async function startService(setup: SoakServiceOptions): Promise<SoakServi
   const url = await started('its REST API', () => /dashboard: (http:\/\/[^/]+:\d+)\//.exec(log())?.[1]);
   const rest = new RestClient({ base: url, token: null });
   const status = await started('its ROS 2 transport', async () => {
-    const answer = await rest.json<StatusDocument>('/status').catch(() => null); // Repeated until the timeout.
+    const answer = await rest.json<StatusDocument>('/status').catch(() => null); // Failed requests are repeated until the timeout.
     return answer?.ros.reason === 'not decided yet' ? null : answer;
   });
   const { reason, transport } = status.ros;

@@ -23,21 +23,21 @@ import { CannotRun, NODE, startService } from './service.ts';
 
 export const runFolderOf = (folder: string): string => join(folder, 'run');
 
-/** Of a stored sample, rounded up: all samples of the run fit below the size limit, so that the harness can scan them at its end. */
+/** Bytes per stored sample, rounded up: all samples of the run fit below the size limit, so that the harness can scan them at its end. */
 const BYTES_PER_SAMPLE = 40;
 const MIN_MEGABYTES = 8;
-/** Before the planned end: longer than a cycle of the alert load. */
+/** Time between the last alert and the planned end; longer than a cycle of the alert load. */
 const LAST_ALERT_SECONDS = 20;
 
 /**
- * Starts the service and the harness (`edge-health harness run`, with its record and report in DIR/run), and loads the service until
- * the harness is done. `interrupted` ends the run early. Throws CannotRun. Everything that it started is stopped.
+ * Starts the service and the harness (`edge-health harness run`, with its record and report in DIR/run), and loads the service until the
+ * harness is done. `interrupted` ends the run early. Throws CannotRun. Stops everything that it started.
  */
 export async function soak(options: SoakOptions, network: SoakNetwork, interrupted: AbortSignal): Promise<Findings> {
   const { folder, hertz, samples, transport } = options;
   const cleanup = new Cleanup();
   mkdirSync(folder, { recursive: true });
-  rmSync(runFolderOf(folder), { recursive: true, force: true }); // Else the harness resumes the run in it.
+  rmSync(runFolderOf(folder), { recursive: true, force: true }); // Otherwise the harness would resume the run in it.
   const print = (text: string): void => void process.stderr.write(`soak: ${text}\n`);
   try {
     const dataFolder = join(cleanup.folderOnDisk(), 'data');
@@ -64,7 +64,7 @@ export async function soak(options: SoakOptions, network: SoakNetwork, interrupt
     if (interrupted.aborted) stop();
 
     const stopped = new AbortController();
-    // No alert is open at the end of the run, which would be a failure.
+    // An alert that is open at the end of the run would be a failure.
     const stopping = setTimeout(() => stopped.abort(), (samples / hertz - LAST_ALERT_SECONDS) * 1000);
     const alerting = alertLoad.run(rest, stopped.signal);
     requestLoad.start();
@@ -75,7 +75,7 @@ export async function soak(options: SoakOptions, network: SoakNetwork, interrupt
     const run = readRun(runFolderOf(folder));
     if (run === null) throw new CannotRun(`the harness has observed nothing (exit status ${code})`);
     const endedBy = died;
-    // Without a response the check of alerts is incomplete.
+    // Without a response, the check of alerts is incomplete.
     const changes = await alertChanges(rest).catch(() => null);
     const oldest = [oldestBefore, await oldestSample(rest)] as const;
     service.child.removeAllListeners('exit');
@@ -118,7 +118,7 @@ export async function soak(options: SoakOptions, network: SoakNetwork, interrupt
   }
 }
 
-/** The independent subscriber once it receives statuses, or why there is none. */
+/** The independent subscriber once it receives statuses, or the reason that there is none. */
 async function startPeer({ transport }: SoakOptions, network: SoakNetwork, cleanup: Cleanup): Promise<IndependentPeer | string> {
   if (transport === 'off') return 'the service is not on the ROS 2 graph';
   const missing = buildUnavailable('peers');
@@ -135,7 +135,7 @@ function startHarness(url: string, configFile: string, { folder, hertz, samples,
     url,
     config: configFile,
     duration: `${samples / hertz}s`,
-    // Whatever the service uses: an embedded subscription measures both.
+    // Independent of the service's transport: an embedded subscription measures both.
     transport: transport === 'off' ? 'off' : 'embedded',
     out: runFolderOf(folder),
   };
@@ -143,12 +143,12 @@ function startHarness(url: string, configFile: string, { folder, hertz, samples,
   return spawn(join(ROOT, 'bin/edge-health'), ['harness', 'run', ...argv], {
     stdio: ['ignore', 'ignore', 'inherit'],
     env: { ...process.env, NODE_OPTIONS: '', NOTIFY_SOCKET: '' },
-    // Ctrl-C is for the soak, which stops the harness.
+    // Ctrl-C applies to the soak, which stops the harness.
     detached: true,
   });
 }
 
-/** Alerts that were raised and resolved within the time: every channel has all their changes. */
+/** Alerts that were raised and resolved within the observed time, for which every channel has all changes. */
 function observedIds(changes: readonly Alert[], fromMs: number, toMs: number): readonly string[] {
   const ms = (alert: Alert | undefined): number => Date.parse(alert?.timestamp ?? '');
   return [...Map.groupBy(changes, ({ alert_id }) => alert_id)]
@@ -156,7 +156,7 @@ function observedIds(changes: readonly Alert[], fromMs: number, toMs: number): r
     .map(([id]) => id);
 }
 
-/** The time stamp of the oldest raw sample; null: no response. */
+/** The time stamp of the oldest raw sample, or null if there is no response. */
 async function oldestSample(rest: RestClient): Promise<string | null> {
   const query = new URLSearchParams({ order: 'asc', limit: '1', from: isoUtc(Date.now() - 30 * DAY_MS) });
   const { data } = await rest.json<{ data: readonly HealthStatus[] }>(`/health/history?${query}`).catch(() => ({ data: [] }));

@@ -9,7 +9,7 @@ import { megabytes } from './disk-space.ts';
 import { backupFolder, backupsIn, newestFirst, newestNow, timeOfBackup } from './names.ts';
 import { extractArchive, readArchive } from './read-archive.ts';
 
-/** The archive by its path, by its name in the folder of backups, or the newest there. */
+/** Finds an archive by its path, by its name in the backup folder, or as the newest one there. */
 export async function chooseArchive({ dataFolder, nowMs }: JobContext, name = 'latest'): Promise<string> {
   const folder = backupFolder(dataFolder);
   if (name === 'latest') {
@@ -17,7 +17,7 @@ export async function chooseArchive({ dataFolder, nowMs }: JobContext, name = 'l
     if (newest === undefined) throw new Refused(`there is no backup in ${folder}; name a file, or make one: edge-health ops backup_logs`);
     return join(folder, newest);
   }
-  // A plain name is one that --list shows, whichever folder the command runs in.
+  // A plain name refers to the backup folder first (--list prints such names), whatever the current directory.
   for (const path of name.includes('/') ? [resolve(name)] : [join(folder, name), resolve(name)]) {
     const found = await realpath(path).catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'EACCES' && name.includes('/'))
@@ -45,7 +45,7 @@ export async function listBackups({ dataFolder, nowMs }: JobContext): Promise<Jo
   return resultOf('OK', [`${names.length} in ${folder}, newest first:`, ...lines], { folder, backups });
 }
 
-/** Extracts everything into an empty or a new folder, and leaves nothing there when it fails. */
+/** Extracts everything into an empty or new folder, and leaves no file there on failure. */
 export async function extractBackup(context: JobContext, name: string | undefined, folder: string): Promise<JobResult> {
   const { signal } = context;
   const archive = await chooseArchive(context, name);

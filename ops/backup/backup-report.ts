@@ -14,7 +14,7 @@ interface Backup {
   readonly name: string;
   readonly archive: CheckedArchive;
   readonly pruned: readonly string[];
-  /** All backups that there are now, newest first. */
+  /** All existing backups, newest first. */
   readonly kept: readonly string[];
   readonly copies: readonly CopyOutcome[];
 }
@@ -55,7 +55,7 @@ export function reportOf({ archive, copies, kept, name, pruned }: Backup, nowMs:
   return resultOf(findings, { time: isoUtc(nowMs), backup, kept, pruned, copies });
 }
 
-/** What a backup would do now. */
+/** Describes what a backup would do now. */
 export async function previewOf(context: JobContext): Promise<JobResult> {
   const { config, dataFolder, nowMs } = context;
   const { copy_to, keep, reserve_megabytes } = config.ops.backup;
@@ -65,7 +65,7 @@ export async function previewOf(context: JobContext): Promise<JobResult> {
   const { bytes, leftOut, members } = await collectFiles(context);
   const what = `the database, ${plural(members.length, 'file')} (${megabytes(bytes)}) and the journal`;
   const findings: Finding[] = [{ status: 'OK', text: `backup: would make ${join(folder, name)} of ${what}` }];
-  // The database may not exist yet, or only the service may see it: then only the space for the archive is checked.
+  // The database may not exist yet, or only the service may be able to read it; then only the space for the archive is checked.
   const databaseBytes = (await stat(join(dataFolder, DATABASE_FILE)).catch(() => null))?.size ?? 0;
   const needed = Math.max(await expectedBytes(folder, name, databaseBytes + bytes), COPIES * databaseBytes);
   try {
@@ -81,7 +81,7 @@ export async function previewOf(context: JobContext): Promise<JobResult> {
   return resultOf(findings, { would_make: name, files, left_out: leftOut, would_prune: pruned, copy_to });
 }
 
-/** Why no backup was made, and what to do; throws an unexpected error again. */
+/** The result of a failed backup: the reason and the remedy. Rethrows an unexpected error. */
 export function failureOf(error: Error, { config, dataFolder, signal }: JobContext): JobResult {
   const seconds = config.ops.timeouts.backup_logs;
   const disk = diskProblem(error, backupFolder(dataFolder));

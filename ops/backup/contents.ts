@@ -7,22 +7,22 @@ import { TimeoutError } from '../lib/timeout.ts';
 import { isMemberName, type LeftOut } from './manifest.ts';
 import type { Member } from './write-archive.ts';
 
-/** No configuration file is as large; a file that lies there by mistake may be. */
+/** Larger than any real configuration file. A file beyond this size was put there by mistake. */
 const LARGEST_CONFIG_BYTES = 16e6;
 const YAML = /^config\/[^/]+\.ya?ml$/;
 /** The reason for leaving something out on purpose. */
 export const SECRET = 'a secret';
-/** Temporary files of a writer that is at work, or was killed. */
+/** Temporary files of a writer that is running or was killed. */
 const TEMPORARY = /^\.|\.(new|tmp|partial)$/;
 
 interface Contents {
   readonly members: readonly Member[];
   readonly leftOut: readonly LeftOut[];
-  /** Of all members, as they are now. */
+  /** Total size of all members at the time of collection. */
   readonly bytes: number;
 }
 
-/** Files whose content is a secret, by the keys that name them. */
+/** Files with secret content, with the configuration key that names each. */
 function secretFiles({ ops, rest }: JobContext['config']): (readonly [key: string, file: string])[] {
   const { backup, notify } = ops;
   const named = [
@@ -50,10 +50,10 @@ export async function collectFiles({ config, configFile, dataFolder }: JobContex
     return null;
   };
 
-  /** Adds a file unless it is a secret or cannot be in an archive. Links are followed. */
+  /** Adds a file unless it is secret or cannot be archived. Follows links. */
   async function addFile(name: string, path: string): Promise<void> {
     const found = await Promise.all([realpath(path), stat(path)]).catch((error) => unreadable(path, error));
-    if (!found || secrets.has(found[0]) || !found[1].isFile()) return; // A secret is listed already.
+    if (!found || secrets.has(found[0]) || !found[1].isFile()) return; // Secrets are already listed as left out.
     const { size } = found[1];
     if (!isMemberName(name)) leftOut.push({ what: path, reason: 'its name is not a plain one' });
     else if (name.startsWith('config/') && size > LARGEST_CONFIG_BYTES)
@@ -66,7 +66,10 @@ export async function collectFiles({ config, configFile, dataFolder }: JobContex
     }
   }
 
-  /** A configuration file without its secrets, which are listed as left out; null: it does not parse, so that secrets cannot be found. */
+  /**
+   * Returns a configuration file without its secrets, which are listed as left out, or null if it does not parse:
+   * then secrets cannot be found.
+   */
   async function withoutSecrets(name: string, path: string): Promise<Buffer | null> {
     const redacted = redactSecrets(await readFile(path, 'utf8'));
     for (const key of redacted?.keys ?? []) leftOut.push({ what: `${key} in ${name}`, reason: SECRET });
@@ -90,13 +93,13 @@ export async function collectFiles({ config, configFile, dataFolder }: JobContex
 }
 
 const JOURNAL = 'journal/edge-health.log';
-/** The newest lines are kept: a service that logs in a loop must not fill the disk through its backup. */
+/** Keeps the newest lines, so that a service that logs in a loop cannot fill the disk through its backup. */
 const JOURNAL_LINES = 40_000;
 const JOURNAL_BYTES = 8e6;
 const JOURNAL_SECONDS = 60;
 const UNITS = ['edge-health', 'edge-health@*', 'edge-health-ops', 'edge-health-ops@*', 'edge-health-stop@*'];
 
-/** The journal of the product's units over the last `journal_hours`, or why it is left out. */
+/** Reads the journal of the product's units for the last `journal_hours`, or gives the reason for leaving it out. */
 export async function readJournal({ config, environment, signal }: JobContext): Promise<Pick<Contents, 'members' | 'leftOut'>> {
   const leftOut = (reason: string) => ({ members: [], leftOut: [{ what: 'the journal', reason }] });
   const { journal_hours } = config.ops.backup;

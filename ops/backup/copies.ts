@@ -18,16 +18,16 @@ export interface CopyOutcome {
   readonly problem: string | null;
 }
 
-/** A folder named after this machine, outside of its data folder. Its functions throw errors with a remedy. */
+/** A folder named after this machine, outside its data folder. Its functions throw errors with a remedy. */
 interface CopyTarget {
   /** Names and sizes of the files there. */
   list(): Promise<readonly (readonly [name: string, bytes: number])[]>;
-  /** Copies a file, which gets its name once it is complete. */
+  /** Copies a file, which gets its name only when it is complete. */
   put(path: string, name: string): Promise<void>;
   remove(names: readonly string[]): Promise<void>;
 }
 
-/** Brings a target up to date with the backups of these names, newest first. What it could not take now it gets the next time. */
+/** Brings a target up to date with the backups of these names, newest first. A copy that fails now is retried on the next run. */
 export async function copyTo(target: string, names: readonly string[], keep: number, context: JobContext): Promise<CopyOutcome> {
   const newest = names[0] as string;
   const copied: string[] = [];
@@ -35,7 +35,7 @@ export async function copyTo(target: string, names: readonly string[], keep: num
   try {
     const { list, put, remove } = targetOf(target, context);
     const present = new Map((await list()).filter(([name]) => timeOfBackup(name) !== null));
-    // Not those that would be removed again at once: the target may hold newer ones that this machine has lost.
+    // Skips backups that would be pruned at once: the target may hold newer ones that this machine has lost.
     const wanted = newestFirst([...new Set([...names, ...present.keys()])], newest).slice(0, keep);
     for (const name of wanted.filter((one) => names.includes(one))) {
       const path = join(backupFolder(context.dataFolder), name);
@@ -55,7 +55,7 @@ export async function copyTo(target: string, names: readonly string[], keep: num
   }
 }
 
-/** This machine's name as that of a folder, since many machines may share one target, and all make their backups at midnight. */
+/** The host name as a folder name: many machines may share one target, and all make their backups at midnight. */
 export function hostFolder(): string {
   return hostname().replaceAll(/[^A-Za-z0-9.-]/g, '_') || 'unnamed';
 }
@@ -67,10 +67,10 @@ function targetOf(target: string, context: JobContext): CopyTarget {
   throw new Error('not a target; use an absolute folder, user@host:path, rsync://host/module/path or s3://bucket/prefix');
 }
 
-/** Left free on the disk of the target. */
+/** Free space to leave on the target disk. */
 const MARGIN_BYTES = 1e6;
 
-/** A folder of this machine: a USB disk, a network share. */
+/** A local folder: a USB disk or a mounted network share. */
 function localFolder(target: string, { environment, signal }: JobContext): CopyTarget {
   const folder = join(target, hostFolder());
   return {
@@ -115,22 +115,22 @@ function localFolder(target: string, { environment, signal }: JobContext): CopyT
 /** Where removable and network disks are mounted. */
 const MOUNT_FOLDERS = ['/mnt', '/media', '/run/media'];
 
-/** Whether a path is where a disk would be mounted, and none is: copies would fill the disk below. */
+/** Whether a path is where a disk would be mounted but none is. Copies would then fill the disk below the mount point. */
 export function lacksItsMount(path: string, mountinfo: string): boolean {
   const isWithin = (inner: string, folder: string): boolean => inner === folder || inner.startsWith(`${folder}/`);
   const root = MOUNT_FOLDERS.find((folder) => isWithin(path, folder));
   return root !== undefined && !parseMounts(mountinfo).some(({ point }) => isWithin(point, root) && isWithin(path, point));
 }
 
-/** Longest time without a byte. */
+/** Timeout for a transfer that moves no bytes. */
 const STALLED_SECONDS = 120;
-/** For a program that is stopped to remove what it has written in part. */
+/** Time for a stopped program to remove its partial files. */
 const GRACE_SECONDS = 3;
-/** Without questions, which a job cannot answer. */
+/** BatchMode disables prompts, which a job cannot answer. */
 const SSH = 'ssh -o BatchMode=yes -o ConnectTimeout=20';
 const NO_FOLDER_ON_SERVER = /No such file or directory/;
 
-/** rsync://host/module/path, host::module/path, or host:path by ssh. rsync writes under another name first and renames. */
+/** rsync://host/module/path, host::module/path, or host:path over ssh. rsync writes to a temporary name first and renames it. */
 function rsync(target: string, { environment, signal }: JobContext): CopyTarget {
   const folder = `${target.replace(/\/$/, '')}/${hostFolder()}/`;
   const timeout = `--timeout=${STALLED_SECONDS}`;
@@ -147,7 +147,7 @@ function rsync(target: string, { environment, signal }: JobContext): CopyTarget 
     put: async (path) => {
       await $`rsync ${timeout} --times --chmod=F0640 --mkpath -- ${path} ${folder}`;
     },
-    // rsync removes what is missing in the source, which is empty, among the names that its filters include.
+    // rsync removes files that the source, an empty folder, lacks, among the names that its filters include.
     remove: async (names) => {
       const empty = await mkdtemp(join(tmpdir(), 'edge-health-empty-'));
       const filters = names.map((name) => `--include=/${name}`);
@@ -156,13 +156,13 @@ function rsync(target: string, { environment, signal }: JobContext): CopyTarget 
   };
 }
 
-/** Bounds memory: this runs beside the real work of the machine. */
+/** Bounds memory, because copies run beside the main workload of the machine. */
 const FRUGAL = ['--transfers=1', '--checkers=1', '--s3-upload-concurrency=1', '--s3-chunk-size=8M', '--buffer-size=0', '--use-mmap'];
 const RETRIES = ['--contimeout=20s', `--timeout=${STALLED_SECONDS}s`, '--retries=3', '--low-level-retries=3', '--stats=0'];
-/** rclone's exit code for a missing folder, which in S3 is one without files. */
+/** rclone's exit code for a missing folder; in S3, that is a folder without files. */
 const NO_FOLDER_IN_BUCKET = /failed \(3\)|directory not found/;
 
-/** A bucket of Amazon S3 or a compatible server, by rclone, which compares the hash of what arrived. */
+/** A bucket of Amazon S3 or a compatible server, accessed by rclone, which compares the hash of each uploaded file. */
 function s3(target: string, { config, environment, signal }: JobContext): CopyTarget {
   const { s3_credentials_file, s3_endpoint, s3_region } = config.ops.backup;
   const [bucket, ...prefix] = target
@@ -176,7 +176,7 @@ function s3(target: string, { config, environment, signal }: JobContext): CopyTa
     RCLONE_CONFIG: '/dev/null',
     RCLONE_CONFIG_EDGEHEALTH_TYPE: 's3',
     RCLONE_CONFIG_EDGEHEALTH_PROVIDER: s3_endpoint === null ? 'AWS' : 'Other',
-    // From AWS_* variables, the file that AWS_SHARED_CREDENTIALS_FILE names, or the machine's role.
+    // Credentials come from AWS_* variables, the file that AWS_SHARED_CREDENTIALS_FILE names, or the machine's role.
     RCLONE_CONFIG_EDGEHEALTH_ENV_AUTH: 'true',
     ...(s3_endpoint === null ? {} : { RCLONE_CONFIG_EDGEHEALTH_ENDPOINT: s3_endpoint }),
     ...(s3_region === null ? {} : { RCLONE_CONFIG_EDGEHEALTH_REGION: s3_region }),
@@ -207,7 +207,7 @@ function s3(target: string, { config, environment, signal }: JobContext): CopyTa
 
 const LONGEST_COMPLAINT = 300;
 
-/** As `shell`, for a program that copies: resolves with its output, and throws with the last lines of its complaint when it fails. */
+/** Like `shell`, for a copy program: resolves with its output, or throws with the last lines of its error output if it fails. */
 function copying(program: 'rsync' | 'rclone', environment: NodeJS.ProcessEnv, signal: AbortSignal) {
   const $ = shell({ environment, signal, graceSeconds: GRACE_SECONDS });
   return async (pieces: TemplateStringsArray, ...args: readonly unknown[]): Promise<string> => {

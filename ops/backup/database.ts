@@ -14,13 +14,13 @@ import { type DiskSpace, NotEnoughSpace } from './disk-space.ts';
 import type { DatabaseFacts } from './manifest.ts';
 
 export const DATABASE_FILE = 'edge-health.db';
-/** Copies of the database on the disk at one time: the service makes one, which it removes once it is sent, and the backup another. */
+/** Copies of the database on the disk at the same time: one that the service makes and removes after sending it, and the backup's own. */
 export const COPIES = 2;
 const ATTEMPTS = 6;
 const BETWEEN_ATTEMPTS_MS = 5000;
-/** How long the service may take to make its copy: half a gigabyte on a slow card. */
+/** Timeout for the service to make its copy; enough for half a gigabyte on a slow card. */
 const SNAPSHOT_SECONDS = 300;
-/** SQLITE_BUSY and SQLITE_FULL, without what their extended codes add. */
+/** SQLITE_BUSY and SQLITE_FULL as primary codes, without the bits of extended codes. */
 const BUSY = 5;
 const FULL = 13;
 const PAGES_PER_STEP = 2000;
@@ -29,22 +29,22 @@ const PAGES_PER_STEP = 2000;
 type Fetched = { readonly source: 'service' | 'file' } | { readonly source: null; readonly reason: string };
 
 interface FetchOptions extends Pick<JobContext, 'dataFolder' | 'rest' | 'signal'> {
-  /** The file for the copy. */
+  /** The file to write the copy to. */
   readonly target: string;
   readonly space: DiskSpace;
-  /** Between two attempts; shorter in tests. */
+  /** Pause between two attempts; shorter in tests. */
   readonly pauseMs?: number;
 }
 
-/** To be tried again: the service is just starting, another snapshot is being made, or the connection broke. */
+/** A retry may succeed: the service is starting, another snapshot is in progress, or the connection broke. */
 class TryLater extends Error {}
 
-/** There is no copy, and another attempt would change nothing; the message gives the reason and what to do. */
+/** No copy is possible, and a retry would not change that. The message gives the reason and what to do. */
 class NoDatabase extends Error {}
 
 /**
- * Makes a consistent copy of the database: a snapshot by the running service, which has the database for itself, or, when it does not run, a
- * copy of the file. What is not worth another attempt becomes a reason; NotEnoughSpace and errors of the disk are thrown.
+ * Makes a consistent copy of the database: a snapshot by the running service, which holds the database exclusively, or a copy of the file
+ * if the service is not running. Returns a reason for failures that a retry would not fix; throws NotEnoughSpace and disk errors.
  */
 export async function fetchDatabase(options: FetchOptions): Promise<Fetched> {
   const { pauseMs = BETWEEN_ATTEMPTS_MS, signal, target } = options;
@@ -63,7 +63,7 @@ export async function fetchDatabase(options: FetchOptions): Promise<Fetched> {
   }
 }
 
-/** False: the service does not run. */
+/** Returns false if the service is not running. */
 async function fetchSnapshot({ dataFolder, rest, signal, space, target }: FetchOptions): Promise<boolean> {
   try {
     const { storage } = await rest.json<StatusDocument>('/status', { signal });
@@ -75,7 +75,7 @@ async function fetchSnapshot({ dataFolder, rest, signal, space, target }: FetchO
     const headers = { [SNAPSHOT_HEADER]: '1' };
     const response = await rest.stream('/snapshot', { signal, headers, timeoutSeconds: SNAPSHOT_SECONDS });
     await using file = await open(target, 'w', FILE_MODE);
-    // No fsync: it is read back at once and removed, so it need not reach the disk.
+    // No fsync: the file is read back at once and removed, so it need not reach the disk.
     await pipeline(response, space.writerTo(file), { signal });
     const expected = Number(response.headers['content-length']);
     const { size } = await file.stat();
@@ -112,7 +112,7 @@ async function copyFile({ dataFolder, signal, space, target }: FetchOptions): Pr
     throw new NoDatabase(`${path} cannot be read (${code}), and the service does not answer; ${remedy}`);
   });
   try {
-    // Holds a read lock during the copy: a service that starts meanwhile finds the database busy, keeps its samples and tries again.
+    // Holds a read lock during the copy: a service that starts in the meantime finds the database busy, buffers its samples and retries.
     using db = new DatabaseSync(path, { readOnly: true, timeout: 200 });
     const size = db.prepare('SELECT page_count * page_size AS bytes FROM pragma_page_count, pragma_page_size');
     await space.require(Number(size.get()?.['bytes']));
@@ -131,7 +131,7 @@ function damaged(problem: string, path: string): string {
   return `${path}: ${problem.replaceAll(/\s+/g, ' ')}; restore the last good backup: edge-health ops restore_backup`;
 }
 
-/** Makes a copy of the database, checks it and counts what it holds. A damaged copy is no backup. */
+/** Copies the database, checks the copy and counts its contents. A damaged copy is not accepted as a backup. */
 export async function copyDatabase(options: FetchOptions): Promise<DatabaseFacts> {
   const fetched = await fetchDatabase(options);
   options.signal.throwIfAborted();

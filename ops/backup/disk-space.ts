@@ -2,24 +2,24 @@ import { type FileHandle, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { backupsIn, newestFirst } from './names.ts';
 
-/** A backup would leave less free space on its disk than is reserved. */
+/** Thrown when a backup would leave less free space on its disk than the reserve. */
 export class NotEnoughSpace extends Error {
   override readonly name = 'NotEnoughSpace';
 }
 
-/** What a user without privileges can still write, in bytes. */
+/** Bytes that a user without privileges can still write. */
 export async function freeBytes(folder: string): Promise<number> {
   const { bavail, bsize } = await statfs(folder);
   return bavail * bsize;
 }
 
-/** Bytes for people: `0.4 MB`, `12 MB`. */
+/** Formats bytes for display: `0.4 MB`, `12 MB`. */
 export function megabytes(bytes: number): string {
   const value = bytes / 1e6;
   return `${value < 10 ? value.toFixed(1) : Math.round(value)} MB`;
 }
 
-/** An upper estimate of an archive's size: a quarter more than the last one, or half of what goes in. */
+/** An upper estimate of an archive's size: 1.25 times the last archive, or half the size of the contents. */
 export async function expectedBytes(folder: string, name: string, contentBytes: number): Promise<number> {
   const [newest] = newestFirst(await backupsIn(folder), name);
   return Math.ceil(newest === undefined ? contentBytes / 2 : 1.25 * (await stat(join(folder, newest))).size);
@@ -27,7 +27,7 @@ export async function expectedBytes(folder: string, name: string, contentBytes: 
 
 const CHECK_EVERY_BYTES = 4 * 1024 * 1024;
 
-/** The disk of a folder, on which `reserveBytes` stay free. */
+/** The disk of a folder, on which `reserveBytes` must stay free. */
 export class DiskSpace {
   readonly #folder: string;
   readonly #reserveBytes: number;
@@ -37,12 +37,12 @@ export class DiskSpace {
     this.#reserveBytes = reserveBytes;
   }
 
-  /** Whether so much can be written without using the reserve. */
+  /** Whether this many bytes can be written without using the reserve. */
   async has(bytes: number): Promise<boolean> {
     return (await freeBytes(this.#folder)) - bytes >= this.#reserveBytes;
   }
 
-  /** Throws NotEnoughSpace when writing so much would use the reserve. */
+  /** Throws NotEnoughSpace if writing this many bytes would use the reserve. */
   async require(bytes: number): Promise<void> {
     if (await this.has(bytes)) return;
     const free = await freeBytes(this.#folder);
@@ -52,7 +52,7 @@ export class DiskSpace {
     );
   }
 
-  /** The end of a pipeline: writes to a file, and checks the disk every few megabytes. */
+  /** The last stage of a pipeline: writes to a file, and checks the free space every few megabytes. */
   writerTo(file: FileHandle): (chunks: AsyncIterable<Buffer>) => Promise<void> {
     return async (chunks) => {
       let unchecked = 0;

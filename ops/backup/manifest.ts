@@ -7,10 +7,10 @@ export const MANIFEST = 'manifest.json';
 export const DATABASE = 'database/edge-health.db';
 /** Folders of an archive. */
 const FOLDERS = ['database', 'metrics', 'alerts', 'logs', 'ops', 'config', 'journal'];
-/** Plain names only: no step up, no hidden file, nothing that a shell or a terminal would take for more than a name. */
+/** Plain names only: no parent folder, no hidden file, no character that a shell or terminal would interpret. */
 const PLAIN = /^[A-Za-z0-9_@][A-Za-z0-9_@.+,=~-]*$/;
 
-/** What fits into the header of a tar member without an extension, with the zero at its end. */
+/** The longest name that fits into the header of a tar member without an extension, with its terminating zero. */
 const LONGEST_NAME = 99;
 
 /** Whether a file of this name may be in a backup: in one of its folders, or in shutdown.d of the configuration. */
@@ -30,10 +30,10 @@ const manifestSchema = v.object({
   product_version: v.string(),
   host: v.string(),
   made: instant,
-  /** Null: the archive has none, for the reason in database_missing. */
+  /** Null if the archive has no database; database_missing gives the reason. */
   database: v.nullable(
     v.object({
-      /** Whether the running service gave it, or it was read from the file. */
+      /** Whether the running service sent it or it was read from the file. */
       source: v.picklist(['service', 'file']),
       schema_version: count,
       nodes: v.array(v.object({ node: v.string(), samples: count, first: v.nullable(instant), last: v.nullable(instant) })),
@@ -45,7 +45,7 @@ const manifestSchema = v.object({
   ),
   database_missing: v.nullable(v.string()),
   left_out: v.array(v.object({ what: v.string(), reason: v.string() })),
-  /** In the order in which they lie in the archive; the manifest itself, the last member, is not among them. */
+  /** In archive order, without the manifest itself, which is the last member. */
   files: v.array(
     v.object({
       path: v.pipe(v.string(), v.check(isMemberName, 'a name that backups do not have')),
@@ -62,10 +62,10 @@ export type ManifestFile = Manifest['files'][number];
 export type DatabaseCounts = NonNullable<Manifest['database']>;
 export type LeftOut = Manifest['left_out'][number];
 
-/** What a copy of the database holds; without one, the reason. */
+/** What a copy of the database holds, or the reason for its absence. */
 export type DatabaseFacts = Pick<Manifest, 'database' | 'database_missing'>;
 
-/** All of a manifest but its files, whose hashes are known once they are archived. */
+/** The manifest without its files, whose hashes are known only after they are archived. */
 export function manifestOf({ version }: JobContext, madeMs: number, facts: DatabaseFacts, leftOut: LeftOut[]): Omit<Manifest, 'files'> {
   return {
     format: 'edge-health backup',
@@ -78,7 +78,7 @@ export function manifestOf({ version }: JobContext, madeMs: number, facts: Datab
   };
 }
 
-/** Throws with what is wrong. */
+/** Throws an error that names the problem. */
 export function parseManifest(text: string): Manifest {
   const result = v.safeParse(manifestSchema, JSON.parse(text));
   if (result.success) return result.output;

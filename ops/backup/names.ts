@@ -2,9 +2,9 @@ import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { MINUTE_MS } from '../../src/core/time/time.ts';
 
-/** `edge-health_20260304T050607Z.tar.zst`: a backup, named by the UTC time at which it was begun. */
+/** `edge-health_20260304T050607Z.tar.zst`: the name of a backup gives the UTC time at which it was started. */
 const BACKUP = /^edge-health_(\d{4})(\d{2})(\d{2})T(\d{2})(\d{2})(\d{2})Z\.tar\.zst$/;
-/** What an interrupted run leaves: a partial archive or copy of the database, and the files that SQLite puts beside it. */
+/** Files left by an interrupted run: a partial archive or copy of the database, and SQLite's files beside it. */
 const PARTIAL = /^\.?edge-health_\d{8}T\d{6}Z\.[a-z.]*partial(-journal|-wal|-shm)?$/;
 const SUFFIX = '.tar.zst';
 
@@ -16,7 +16,7 @@ export function backupName(milliseconds: number): string {
   return `edge-health_${stamp(milliseconds)}${SUFFIX}`;
 }
 
-/** When the backup of this name was begun, in milliseconds since the epoch; null: not the name of a backup. */
+/** The start time of the backup of this name, in milliseconds since the epoch, or null if it is not the name of a backup. */
 export function timeOfBackup(name: string): number | null {
   const match = BACKUP.exec(name);
   if (!match) return null;
@@ -49,15 +49,15 @@ export async function backupsIn(folder: string): Promise<string[]> {
   return names.filter((name) => timeOfBackup(name) !== null);
 }
 
-/** The `newest` for newestFirst when no backup was just made; one made a moment ago may have the name of the next free second. */
+/** The `newest` of newestFirst when no backup was just made. A backup made a moment ago may have the name of the next free second. */
 export function newestNow(nowMs: number): string {
   return backupName(nowMs + MINUTE_MS);
 }
 
 /**
- * The backups among these names, newest first. A name later than `newest` (the one just made, or now) was made before it, while the clock
- * was wrong, or the clock is wrong now: it counts as older than all others. A clock step therefore costs at most one place in the order: no
- * more than the surplus is removed, and never the backup that was made last.
+ * The backups among these names, newest first. A name later than `newest` (the one just made, or now) counts as older than all others: it
+ * was made earlier, while the clock was wrong, or the clock is wrong now. A clock step therefore costs at most one position in the order:
+ * only the surplus is removed, and never the backup that was made last.
  */
 export function newestFirst(names: readonly string[], newest: string): string[] {
   const backups = names
@@ -67,7 +67,7 @@ export function newestFirst(names: readonly string[], newest: string): string[] 
   return [...backups.filter((name) => name <= newest), ...backups.filter((name) => name > newest)];
 }
 
-/** The backups beyond the number to keep; never `newest`. */
+/** The backups beyond the number to keep; never includes `newest`. */
 export function surplus(names: readonly string[], newest: string, keep: number): string[] {
   return newestFirst(names, newest).slice(Math.max(1, keep));
 }
@@ -79,7 +79,7 @@ export async function prune(folder: string, newest: string, keep: number): Promi
   return old;
 }
 
-/** Removes what interrupted runs left. No other backup may be running. */
+/** Removes files left by interrupted runs. No other backup may be running. */
 export async function removePartials(folder: string): Promise<void> {
   for (const name of await readdir(folder)) if (isPartial(name)) await rm(join(folder, name), { force: true });
 }

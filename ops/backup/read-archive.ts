@@ -9,8 +9,8 @@ import type { ReadEntry } from 'tar/read-entry';
 import { FILE_MODE, FOLDER_MODE } from '../lib/files.ts';
 import { isMemberName, MANIFEST, type Manifest, type ManifestFile, parseManifest } from './manifest.ts';
 
-// Members are parsed by the npm package `tar`. Neither its extract nor GNU tar is used: an archive may come from anywhere, and they follow
-// extensions of the format that no backup has, and write before the manifest, the last member, was read.
+// The npm package `tar` parses the members. Neither its extract nor GNU tar is used: an archive may come from an untrusted source, and both
+// follow extensions of the format that no backup has, and write files before they have read the manifest, the last member.
 
 export const BLOCK_BYTES = 512;
 /** Two blocks of zeros end an archive. */
@@ -25,19 +25,19 @@ export function modeText(mode: number): string {
   return `0${(mode & 0o777).toString(8).padStart(3, '0')}`;
 }
 
-/** The archive cannot be trusted; the message gives the reason. */
+/** Thrown when the archive cannot be trusted; the message gives the reason. */
 export class Damaged extends Error {
   override readonly name = 'Damaged';
 }
 
 export interface CheckedArchive {
   readonly manifest: Manifest;
-  /** Of the archive file. */
+  /** Hash of the archive file. */
   readonly sha256: string;
   readonly bytes: number;
 }
 
-/** Where the files of an archive are written, and which of them; all when left out. */
+/** Where to write the files of an archive, and which of them; all if omitted. */
 interface Extraction {
   readonly folder: string;
   readonly includes?: (path: string) => boolean;
@@ -45,7 +45,7 @@ interface Extraction {
 
 /**
  * Reads an archive from end to end and compares every file with the manifest. Throws Damaged for anything that is not exactly a backup, and
- * errors of the disk unchanged. Extracted files must not be used before this resolves.
+ * disk errors unchanged. Extracted files must not be used before this resolves.
  */
 export async function readArchive(path: string, signal?: AbortSignal, extraction?: Extraction): Promise<CheckedArchive> {
   await using file = await open(path, 'r');
@@ -71,7 +71,7 @@ export async function readArchive(path: string, signal?: AbortSignal, extraction
   }
 }
 
-/** The members of a tar stream, which are hashed, and written where that is wanted, as they arrive. */
+/** Reads the members of a tar stream as they arrive: hashes each and, if requested, writes it. */
 class MemberReader {
   readonly #extraction: Extraction | undefined;
   readonly #parser = new Parser({ strict: true, zstd: false, onReadEntry: (entry) => this.#onMember(entry) });
@@ -80,7 +80,7 @@ class MemberReader {
   /** The member that is being written. */
   #descriptor: number | null = null;
   #bytes = 0;
-  /** The length of a stream of just these members. Anything else in it, which the parser skips or obeys, makes it longer. */
+  /** The length of a stream with only these members. Anything else in it, which the parser skips or interprets, makes it longer. */
   #expectedBytes = END_BYTES;
   #isEnded = false;
 
@@ -92,9 +92,9 @@ class MemberReader {
   }
 
   write(chunk: Buffer): void {
-    if (this.#isEnded) throw new Damaged('data follows its end'); // The parser would keep all of it in memory.
+    if (this.#isEnded) throw new Damaged('data follows its end'); // The parser would buffer all of it in memory.
     this.#bytes += chunk.length;
-    this.#parser.write(chunk); // Calls the functions below; what they throw, and what is no tar, is thrown here.
+    this.#parser.write(chunk); // Calls the callbacks below; throws their errors, and an error for input that is not tar.
   }
 
   close(): void {
@@ -118,7 +118,7 @@ class MemberReader {
     if (folder !== undefined && includes(name)) {
       const place = join(folder, name);
       mkdirSync(dirname(place), { recursive: true, mode: FOLDER_MODE });
-      this.#descriptor = openSync(place, 'wx', 0o600); // A link in its place is not followed.
+      this.#descriptor = openSync(place, 'wx', 0o600); // Does not follow a link at this path.
     }
     const hash = createHash('sha256');
     member.on('data', (chunk) => {
@@ -134,9 +134,9 @@ class MemberReader {
     });
   }
 
-  /** Compares what was found with the manifest. */
+  /** Compares the members with the manifest. */
   verify(): Manifest {
-    this.#parser.end(); // Throws when the last member is cut short.
+    this.#parser.end(); // Throws if the last member is truncated.
     if (this.#manifest.length === 0) throw new Damaged('it has no manifest, so it is not a backup of edge-health');
     const manifest = parseManifest(Buffer.concat(this.#manifest).toString('utf8'));
     for (const file of manifest.files) {
@@ -152,14 +152,14 @@ class MemberReader {
   }
 }
 
-/** Extracts an archive that was checked before into a new folder, durably, and verifies it once more on the way. */
+/** Extracts an already checked archive into a new folder, durably, and verifies it again while doing so. */
 export async function extractArchive(path: string, checked: CheckedArchive, signal: AbortSignal, extraction: Extraction): Promise<void> {
   const again = await readArchive(path, signal, extraction);
   if (again.sha256 !== checked.sha256) throw new Damaged(`${path} changed while it was read`);
   await writeFile(join(extraction.folder, MANIFEST), `${JSON.stringify(checked.manifest, null, 1)}\n`, { mode: FILE_MODE });
 }
 
-/** Errors of the decompressor and the parsers are damage as well; errors of the disk and an abort stay what they are. */
+/** Treats errors of the decompressor and the parsers as damage. Disk errors and an abort stay unchanged. */
 function asDamage(error: NodeJS.ErrnoException, path: string): Error {
   const { code = '', message, name, syscall } = error;
   if (syscall !== undefined || name === 'AbortError') return error;

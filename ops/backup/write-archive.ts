@@ -9,17 +9,17 @@ import type { DiskSpace } from './disk-space.ts';
 import { MANIFEST, type Manifest, type ManifestFile } from './manifest.ts';
 import { BLOCK_BYTES, END_BYTES, modeText, paddedBytes } from './read-archive.ts';
 
-// Headers are written by the npm package `tar`. Neither its create nor GNU tar is used: rows are appended to the files while they are read, so
-// both would need a copy of every file for the hashes in the manifest to be right. A minimal Debian has no program `zstd`; Node compresses.
+// The npm package `tar` writes the headers. Neither its create nor GNU tar is used: rows are appended to the files while they are read, so
+// both would need a copy of every file to get the hashes in the manifest right. Minimal Debian has no `zstd` program, so Node compresses.
 
-/** A third of an eight-day database remains, at 7 ms of CPU per megabyte; higher levels take twice as long for 4 %. */
+/** Compresses an eight-day database to a third, at 7 ms of CPU per megabyte. Higher levels take twice as long to save another 4 %. */
 const LEVEL = 3;
 const ATTEMPTS = 3;
 const BETWEEN_ATTEMPTS_MS = 2000;
 
 /** A file to be put into an archive. */
 export interface Member {
-  /** In the archive. */
+  /** Name in the archive. */
   readonly name: string;
   /** The path of a file, or the content itself. */
   readonly content: string | Buffer;
@@ -33,10 +33,10 @@ interface WriteOptions {
   readonly progress: (name: string) => void;
 }
 
-/** A file became shorter while it was read, for example because its torn last line was cut off. The next attempt reads all of it. */
+/** A file shrank while it was read, for example because its torn last line was removed. The next attempt reads all of it. */
 class ShrunkWhileRead extends Error {}
 
-/** Writes an archive durably. When it throws, the file may exist in part. */
+/** Writes an archive durably. If it throws, a partial file may exist. */
 export async function writeArchive(path: string, options: WriteOptions): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     try {
@@ -57,7 +57,7 @@ async function writeOnce(path: string, options: WriteOptions): Promise<void> {
   await file.sync();
 }
 
-/** The manifest comes last: by then the hashes are known, and no file is read twice. */
+/** The manifest comes last: the hashes are known by then, and no file is read twice. */
 async function* tarOf({ about, members, progress }: WriteOptions): AsyncGenerator<Buffer> {
   const files: ManifestFile[] = [];
   const madeMs = Date.parse(about.made);
@@ -70,11 +70,14 @@ async function* tarOf({ about, members, progress }: WriteOptions): AsyncGenerato
   yield Buffer.alloc(END_BYTES);
 }
 
-/** Header, content and padding of one member, which is then added to `files`. Owners are left out: the files belong to the user who extracts them. */
+/**
+ * Yields header, content and padding of one member, then adds it to `files`. Owners are omitted: the files belong to
+ * the user who extracts them.
+ */
 async function* archived({ content, name }: Member, madeMs: number, files: ManifestFile[]): AsyncGenerator<Buffer> {
   await using file = typeof content === 'string' ? await openIfThere(content) : null;
-  if (file === null && typeof content === 'string') return; // Pruned meanwhile.
-  // To the size of now: rows may be appended while it is read.
+  if (file === null && typeof content === 'string') return; // Pruned in the meantime.
+  // Read only up to the current size: rows may be appended during the read.
   const { mode, mtimeMs, size } = (await file?.stat()) ?? { mode: FILE_MODE, mtimeMs: madeMs, size: content.length };
   const mtime = new Date(Math.max(0, Math.trunc(mtimeMs)));
   const header = Buffer.alloc(BLOCK_BYTES);

@@ -6,18 +6,18 @@ import { shareWithTimeout } from '../lib/timeout.ts';
 import { type Check, type CheckResult, resultsFor } from './check.ts';
 
 export interface BackupFacts {
-  /** Start of the newest backup; null: there is none. */
+  /** Start of the newest backup, or null if there is none. */
   readonly newestMs: number | null;
-  /** When the data folder was created; null: unknown. */
+  /** When the data folder was created; null if unknown. */
   readonly dataSinceMs: number | null;
   readonly nowMs: number;
   readonly maxAgeHours: number;
 }
 
-/** Small corrections of the clock are normal. */
+/** Tolerance for small corrections of the clock. */
 const AHEAD_MS = 600_000;
 
-/** Start of the newest backup among these file names; only verified ones have such a name. Null: there is none. */
+/** Start of the newest backup among these file names, or null if there is none. Only verified backups have such names. */
 export function newestBackup(names: readonly string[], nowMs: number): number | null {
   const [newest] = newestFirst(names, backupName(nowMs + AHEAD_MS));
   return newest === undefined ? null : timeOfBackup(newest);

@@ -9,13 +9,13 @@ type Measured = Readonly<Record<string, string | number | boolean | null | reado
 
 /** What a check found about one thing. */
 export interface CheckResult {
-  /** Of the thing: `disk /`. The same from run to run, and without a colon: notifications identify findings by it. */
+  /** Name of the thing: `disk /`. It is the same in every run and has no colon, because notifications identify findings by it. */
   readonly name: string;
   readonly status: JobStatus;
   readonly message: string;
-  /** What to do; null: nothing. */
+  /** The remedy, or null if no action is needed. */
   readonly remedy: string | null;
-  /** Worth a line although nothing is wrong. */
+  /** Whether to print a line although nothing is wrong. */
   readonly isNote: boolean;
   readonly measured: Measured;
 }
@@ -40,9 +40,9 @@ export type ServiceAnswer =
   | {
       readonly kind: 'answer';
       readonly status: StatusDocument;
-      /** How long /status took. */
+      /** Response time of /status. */
       readonly seconds: number;
-      /** The newest open alerts; null: /alerts failed. */
+      /** The newest open alerts; null if /alerts failed. */
       readonly openAlerts: readonly Alert[] | null;
     }
   | { readonly kind: 'unreachable'; readonly why: string }
@@ -57,7 +57,7 @@ export type Unit = UnitProperties<(typeof UNIT_PROPERTIES)[number]>;
 /** What the checks of one run share. */
 export interface CheckContext extends JobContext {
   readonly counters: Counters;
-  /** Both are read once per run. */
+  /** Each of these two is read once per run. */
   readonly service: Promise<ServiceAnswer>;
   readonly units: Promise<ShownUnits<(typeof UNIT_PROPERTIES)[number]>>;
 }
@@ -65,10 +65,10 @@ export interface CheckContext extends JobContext {
 /** Reads and judges one thing. The signal of the context is aborted when the check times out. */
 export type Check = (context: CheckContext) => Promise<readonly CheckResult[]>;
 
-/** Every reader has a shorter timeout of its own. */
+/** Must exceed the timeout of every reader. */
 const TIMEOUT_SECONDS = 20;
 
-/** Runs a check; one that fails or hangs costs its own results only. */
+/** Runs a check. If it fails or hangs, only its own results are lost. */
 export async function runCheck(name: string, check: Check, context: CheckContext): Promise<readonly CheckResult[]> {
   const ending = new AbortController();
   try {

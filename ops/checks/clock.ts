@@ -5,20 +5,20 @@ import { findProgram, runProgram } from '../lib/run-program.ts';
 import { type Check, type CheckContext, type CheckResult, resultsFor } from './check.ts';
 
 interface Synchronisation {
-  /** Whether the clock follows a reference; null: unknown. */
+  /** Whether the clock follows a reference; null if unknown. */
   readonly synchronised: boolean | null;
-  /** Whether a service for it is enabled; null: unknown. */
+  /** Whether a synchronisation service is enabled; null if unknown. */
   readonly enabled: boolean | null;
   readonly source: string;
 }
 
 export interface ClockFacts extends Synchronisation {
-  /** A container has the clock of its host, and cannot set it. */
+  /** A container shares the clock of its host and cannot set it. */
   readonly inContainer: boolean;
   readonly uptimeSeconds: number;
 }
 
-/** Synchronisation takes a while after the start of the machine. */
+/** Synchronisation takes a while after boot. */
 const GRACE_SECONDS = 600;
 
 export function evaluateClock({ enabled, inContainer, source, synchronised, uptimeSeconds }: ClockFacts): CheckResult {
@@ -40,19 +40,19 @@ export function parseTimedatectl(text: string): Pick<ClockFacts, 'enabled' | 'sy
   return { enabled: value('NTP'), synchronised: value('NTPSynchronized') };
 }
 
-/** The last field of `chronyc -c tracking` is the leap status; null: other output. */
+/** Parses `chronyc -c tracking`, whose last field is the leap status. Returns null for any other output. */
 export function parseChrony(text: string): boolean | null {
   const fields = text.trim().split(',');
   return fields.length < 14 ? null : fields.at(-1) !== 'Not synchronised';
 }
 
-/** timesyncd touches it whenever it has set the clock, which it does at least every 34 minutes while it can. */
+/** timesyncd touches this file whenever it sets the clock, at least every 34 minutes while synchronised. */
 const TIMESYNCD_FILE = '/run/systemd/timesync/synchronized';
 const FRESH_MS = 2 * HOUR_MS;
 const TIMEOUT_SECONDS = 5;
 
 async function readSynchronisation({ environment, nowMs, signal }: CheckContext): Promise<Synchronisation> {
-  // Saves a program, and the service that timedatectl starts, every five minutes.
+  // Avoids starting timedatectl, and the service that timedatectl starts, every five minutes.
   const touched = await stat(TIMESYNCD_FILE).catch(() => null);
   if (touched !== null && Math.abs(nowMs() - touched.mtimeMs) < FRESH_MS)
     return { synchronised: true, enabled: true, source: 'systemd-timesyncd' };

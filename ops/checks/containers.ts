@@ -9,7 +9,7 @@ type Engine = (typeof ENGINES)[number];
 
 const healthSchema = v.nullish(v.object({ Status: v.nullish(v.string(), ''), FailingStreak: v.nullish(v.number(), 0) }));
 
-/** Docker leaves Health out where there is none, podman leaves its status empty; podman up to 3 calls it Healthcheck. */
+/** Docker omits Health if there is no health check; podman leaves its status empty. podman up to 3 names it Healthcheck. */
 const containerSchema = v.pipe(
   v.object({
     Id: v.string(),
@@ -27,31 +27,31 @@ const containerSchema = v.pipe(
     const health = Health ?? Healthcheck;
     return {
       id: Id,
-      name: Name.replace(/^\//, ''), // Docker's own names begin with a slash.
+      name: Name.replace(/^\//, ''), // Docker prefixes names with a slash.
       /** created, running, paused, restarting, exited, dead, …; podman has some more. */
       state: Status,
-      /** healthy, unhealthy, starting; null: it has no health check. */
+      /** healthy, unhealthy or starting; null if there is no health check. */
       health: health?.Status && health.Status !== 'none' ? health.Status : null,
-      /** Health checks that failed in a row. */
+      /** Consecutive failed health checks. */
       failingStreak: health?.FailingStreak ?? 0,
       exitCode: ExitCode,
       outOfMemory: OOMKilled,
-      /** By the engine's restart policy. */
+      /** Restarts by the engine's restart policy. */
       restarts: RestartCount,
     };
   }),
 );
 
-/** A container as both engines describe it. */
+/** A container as either engine describes it. */
 export type Container = Readonly<v.InferOutput<typeof containerSchema>> & { readonly engine: Engine };
 
-/** Parses the output of `docker inspect` and `podman inspect`. Throws when it is something else. */
+/** Parses the output of `docker inspect` and `podman inspect`. Throws for any other text. */
 export function parseInspect(engine: Engine, text: string): Container[] {
   return v.parse(v.array(containerSchema), JSON.parse(text)).map((container) => ({ engine, ...container }));
 }
 
 export type EngineAnswer =
-  /** `complete` false: containers of other users, also root's, are not visible. */
+  /** If `complete` is false, containers of other users, including root's, are not visible. */
   | { readonly engine: Engine; readonly kind: 'containers'; readonly containers: readonly Container[]; readonly complete: boolean }
   | { readonly engine: Engine; readonly kind: 'missing' }
   | { readonly engine: Engine; readonly kind: 'failed'; readonly why: string };
@@ -68,13 +68,13 @@ async function listContainers(engine: Engine, { environment, signal }: CheckCont
   return stdout.split(/\s+/).filter((id) => id !== '');
 }
 
-/** Whether this user has containers of rootless Podman; listing them would create the folder. */
+/** Whether this user has containers of rootless Podman. Listing them would create the folder. */
 async function hasOwnPodman({ environment }: CheckContext): Promise<boolean> {
   const storage = join(environment['HOME'] ?? '/', '.local/share/containers');
   return (await stat(storage).catch(() => null)) !== null;
 }
 
-/** What an engine has of these containers, or all of its containers where none is named. Never rejects. */
+/** Reads these containers of an engine, or all of its containers if no name is given. Never rejects. */
 async function readEngine(engine: Engine, names: readonly string[], context: CheckContext): Promise<EngineAnswer> {
   const { environment, signal } = context;
   try {
@@ -86,7 +86,7 @@ async function readEngine(engine: Engine, names: readonly string[], context: Che
     if (ids.length === 0) return { engine, kind: 'containers', containers: [], complete };
     const argv = [engine, 'inspect', '--type', 'container', '--', ...ids];
     const { complaint, exitCode, stdout } = await runProgram(argv, { environment, timeoutSeconds: INSPECT_TIMEOUT_SECONDS, signal });
-    // The exit code is not 0 if any of them does not exist; the others are printed all the same.
+    // The exit code is nonzero if any of them does not exist; the others are printed anyway.
     if (exitCode !== 0 && !NOT_THERE.test(complaint)) throw new Error(complaint || `exit code ${exitCode}`);
     return { engine, kind: 'containers', containers: parseInspect(engine, stdout), complete };
   } catch (error) {
@@ -94,7 +94,7 @@ async function readEngine(engine: Engine, names: readonly string[], context: Che
   }
 }
 
-/** Exit codes of programs ended by a signal: 128 and its number. */
+/** Exit codes of programs ended by a signal: 128 plus its number. */
 const SIGNALS: Readonly<Record<number, string>> = { 134: 'SIGABRT', 137: 'SIGKILL', 139: 'SIGSEGV', 143: 'SIGTERM' };
 
 function endOf({ exitCode, outOfMemory }: Container): string {
@@ -146,7 +146,7 @@ export function evaluateContainer(container: Container, restarted: number): Chec
 const PODMAN_REMEDY =
   'enable podman.socket, let this user use it, and name it: systemctl edit edge-health-ops, under [Service] Environment=CONTAINER_HOST=unix:///run/podman/podman.sock';
 
-/** What to do about an engine that cannot be used. */
+/** What to do about an engine that is not usable. */
 export function engineRemedy(engine: string, why: string): string {
   if (!/permission denied|not permitted|EACCES|must be root/i.test(why))
     return engine === 'docker' ? 'systemctl status docker; systemctl start docker' : 'see the output of podman ps';
@@ -157,13 +157,13 @@ export function engineRemedy(engine: string, why: string): string {
 
 const NO_DAEMON = /^Cannot connect to the Docker daemon/i;
 
-/** The result for a configured container that no engine showed. */
+/** The result for a configured container that no engine listed. */
 function evaluateMissing(name: string, answers: readonly EngineAnswer[]): CheckResult {
   const failed = answers.filter((answer) => answer.kind === 'failed');
   const answered = answers.filter((answer) => answer.kind === 'containers');
   const engines = answered.map(({ engine }) => engine);
   const { critical, unknown } = resultsFor(`container ${name}`, { engine: null, engines });
-  // Without its daemon none of docker's containers runs; one that is merely not accessible or not visible may be well.
+  // Without its daemon, no docker container runs. A container that is only inaccessible or not visible may be healthy.
   const maybeThere = failed.some(({ why }) => !NO_DAEMON.test(why)) || answered.some(({ complete }) => !complete);
   const problem = maybeThere ? unknown : critical;
   const [first] = failed;
@@ -176,7 +176,7 @@ function evaluateMissing(name: string, answers: readonly EngineAnswer[]): CheckR
   return critical(`no such container in ${engines.join(' or ')}`, 'create it, or take it out of ops.check.containers');
 }
 
-/** One result per name. Where both engines have one of that name, the one that runs counts. */
+/** One result per name. If both engines have a container of that name, the running one counts. */
 export function evaluateContainers(
   names: readonly string[],
   answers: readonly EngineAnswer[],
@@ -190,7 +190,7 @@ export function evaluateContainers(
   });
 }
 
-/** Shows what there is while no container is configured; whatever its state, nothing is expected of it. */
+/** Lists the existing containers when none is configured. No state counts as a problem. */
 export function describeContainers(answers: readonly EngineAnswer[]): CheckResult[] {
   return answers.flatMap((answer) => {
     if (answer.kind === 'missing') return [];
@@ -207,7 +207,7 @@ export function describeContainers(answers: readonly EngineAnswer[]): CheckResul
 
 export const checkContainers: Check = async (context) => {
   const names = [...new Set(context.config.ops.check.containers)];
-  // Each engine takes 35 ms of CPU: worth it by hand, not every five minutes for nothing.
+  // Each engine takes 35 ms of CPU: acceptable in a manual run, but not every five minutes without a configured container.
   if (names.length === 0 && context.trigger !== 'manual') return [];
   const answers = await Promise.all(ENGINES.map((engine) => readEngine(engine, names, context)));
   if (names.length === 0) return describeContainers(answers);

@@ -3,19 +3,19 @@ import { type Mount, mountOf, parseMounts, unescapeMount } from '../lib/mounts.t
 import { shareWithTimeout } from '../lib/timeout.ts';
 import { type Check, type CheckResult, resultsFor } from './check.ts';
 
-/** The file system that has a path, as configured. Every one of these calls hangs where a network share is gone or a disk dies. */
+/** Reads the file system that contains a path, as configured. Every one of these calls hangs if a network share is gone or a disk fails. */
 async function readFileSystem(path: string) {
   const { dev: device, mode } = await stat(path);
   const { bavail, bsize, blocks, ffree, files } = await statfs(path);
   const space = {
     path,
     sizeBytes: blocks * bsize,
-    /** For users other than root. */
+    /** Free space for users other than root. */
     freeBytes: bavail * bsize,
-    /** 0: this kind of file system has no fixed number of them. */
+    /** 0 if this kind of file system has no fixed number of inodes. */
     inodes: files,
     freeInodes: ffree,
-    /** A directory of mode 000, with which ProtectHome= covers what it hides. */
+    /** A directory of mode 000, which ProtectHome= mounts over what it hides. */
     isHidden: (mode & 0o170777) === 0o040000,
   };
   return { space, device, realPath: await realpath(path) };
@@ -28,7 +28,7 @@ export interface DiskFacts extends Space {
   readonly isReadOnlyByIntent: boolean;
 }
 
-/** Whether /etc/fstab mounts it read-only, as on machines whose system must not change. */
+/** Whether /etc/fstab mounts it read-only, as on machines with an immutable system. */
 export function isReadOnlyByIntent(point: string, fstab: string): boolean {
   return fstab.split('\n').some((line) => {
     const [, where = '', , options = ''] = line.trim().split(/\s+/);
@@ -41,7 +41,7 @@ const gigabytes = (bytes: number): string => (bytes / 1e9).toFixed(1);
 
 const WARNING_FACTOR = 1.5;
 const FEW_INODES = 0.02;
-/** File systems that are read-only by their kind. */
+/** File systems that are always read-only. */
 const IMAGES = ['squashfs', 'erofs', 'iso9660', 'cramfs'];
 
 export function evaluateDisk(facts: DiskFacts, minFreeMegabytes: number): CheckResult {
@@ -96,7 +96,7 @@ export const checkDisks: Check = async ({ config, dataFolder, signal }) => {
       return isExpected ? [] : [readProblem(path, result.reason)];
     }
     const { device, realPath, space } = result.value;
-    if (seen.has(device)) return []; // The data folder mostly lies on the disk of the system.
+    if (seen.has(device)) return []; // The data folder is usually on the system disk.
     seen.add(device);
     const mount = mountOf(realPath, mounts);
     const byIntent = mount !== null && isReadOnlyByIntent(mount.point, fstab);

@@ -2,7 +2,7 @@ import type { OpsDocument } from '../../src/client/documents.ts';
 import { type Check, type CheckContext, type CheckResult, resultsFor, type Unit } from './check.ts';
 import { installedUnit, SCHEDULER_UNIT } from './units.ts';
 
-/** One result per scheduled job, without this one: its last run only repeats what is found again now. */
+/** One result per scheduled job except this one, whose last run only reported what this run checks again. */
 export function evaluateJobs(jobs: OpsDocument['jobs']): CheckResult[] {
   return jobs
     .filter(({ name, schedule }) => name !== 'health_check' && schedule !== 'off')
@@ -20,7 +20,7 @@ export function evaluateJobs(jobs: OpsDocument['jobs']): CheckResult[] {
 const HEARTBEAT_MS = 180_000;
 const JOURNAL = 'journalctl -u edge-health-ops -n 50';
 
-/** For a run by hand: a run by the scheduler shows that it runs. */
+/** Used in manual runs: a scheduled run proves that the scheduler runs. */
 export function evaluateScheduler({ beat, state }: OpsDocument['scheduler'], unit: Unit | undefined, nowMs: number): CheckResult {
   const { ok, warning } = resultsFor('scheduler', { state, beat, unit: unit?.ActiveState ?? null });
   const ageMs = beat === null ? 0 : nowMs - Date.parse(beat);
@@ -32,7 +32,7 @@ export function evaluateScheduler({ beat, state }: OpsDocument['scheduler'], uni
   return ok('runs');
 }
 
-/** A service that starts is unreachable for some seconds. */
+/** A starting service is unreachable for some seconds. */
 const LINK_MS = 60_000;
 
 /** Whether alerts reach notifications. */

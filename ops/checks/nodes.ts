@@ -4,12 +4,12 @@ import { type Check, type CheckContext, type CheckResult, resultsFor } from './c
 
 type Node = StatusDocument['nodes'][number];
 
-/** Whether a node of this name is in the output of `ros2 node list`, where namespaces precede names. */
+/** Whether a node of this name is in the output of `ros2 node list`, which prefixes names with namespaces. */
 export function isOnGraph(name: string, graph: readonly string[]): boolean {
   return graph.some((entry) => entry === `/${name}` || entry.endsWith(`/${name}`));
 }
 
-/** Evaluates a node of `ops.check.nodes`. `graph`: names on the ROS 2 graph; null: not read. */
+/** Evaluates a node of `ops.check.nodes`. `graph`: names on the ROS 2 graph, or null if it was not read. */
 export function evaluateNode(name: string, node: Node | undefined, maxAgeSeconds: number, graph: readonly string[] | null): CheckResult {
   const onGraph = graph === null ? null : isOnGraph(name, graph);
   const age = node?.age_seconds ?? null;
@@ -23,7 +23,7 @@ export function evaluateNode(name: string, node: Node | undefined, maxAgeSeconds
   return critical(`${what}${hint}`, remedy);
 }
 
-/** Shows a node while none is configured; whatever its status, nothing is expected of it. */
+/** Shows a node when none is configured. No status counts as a problem. */
 export function describeNode({ age_seconds: age, node_name, status }: Node, isNote: boolean): CheckResult {
   const { note, ok } = resultsFor(`node ${node_name}`, { age_seconds: age, status, on_graph: null });
   const message = age === null ? 'no status received' : `last status ${status}, ${age.toFixed(1)} s ago`;
@@ -32,7 +32,7 @@ export function describeNode({ age_seconds: age, node_name, status }: Node, isNo
 
 const ROS2_TIMEOUT_SECONDS = 12;
 
-/** Nodes as the ROS 2 tools list them; null: they are not sourced, or fail. */
+/** Nodes as the ROS 2 tools list them, or null if ROS 2 is not sourced or the tool fails. */
 async function readGraph({ environment, signal }: CheckContext): Promise<string[] | null> {
   if ((await findProgram('ros2', environment)) === null) return null;
   const options = { environment, timeoutSeconds: ROS2_TIMEOUT_SECONDS, signal };
@@ -51,7 +51,7 @@ export const checkNodes: Check = async (context) => {
   const evaluate = (graph: readonly string[] | null): CheckResult[] =>
     names.map((name) => evaluateNode(name, known.get(name), maxAgeSeconds, graph));
   const results = evaluate(null);
-  // ros2 takes a second of CPU: worth it by hand, not every five minutes.
+  // ros2 takes a second of CPU: acceptable in a manual run, but not every five minutes.
   if (!isManual || results.every(({ status }) => status === 'OK')) return results;
   return evaluate(await readGraph(context));
 };

@@ -2,7 +2,7 @@ import { readBootId } from '../../src/core/platform/boot-id.ts';
 import { type Check, type CheckResult, resultsFor } from './check.ts';
 
 export interface PowerFacts {
-  /** Null: the kernel does not report it. */
+  /** Null if the kernel does not report it. */
   readonly undervoltage: boolean | null;
   readonly throttleEvents: number | null;
   /** Throttle events since the previous run. */

@@ -11,12 +11,12 @@ const previousRunSchema = v.object({
   statuses: v.record(v.string(), v.picklist(['OK', 'WARNING', 'CRITICAL', 'UNKNOWN'])),
 });
 
-/** What a run leaves to the next one: its counters, and the status of each thing that was not OK. */
+/** What a run saves for the next one: its counters, and the status of each thing that was not OK. */
 export type PreviousRun = v.InferOutput<typeof previousRunSchema>;
 
 const stateFile = (dataFolder: string): string => join(dataFolder, 'ops', 'health_check.json');
 
-/** Null: there was no run yet, or its file is damaged; then nothing counts as changed. */
+/** Returns null if there was no run yet or its file is damaged; then nothing counts as changed. */
 export async function readPreviousRun(dataFolder: string): Promise<PreviousRun | null> {
   try {
     const text = await readIfThere(stateFile(dataFolder));
@@ -26,7 +26,7 @@ export async function readPreviousRun(dataFolder: string): Promise<PreviousRun |
   }
 }
 
-/** To spare the flash, writes nothing where nothing has changed, which is nearly always. */
+/** Writes nothing if nothing has changed, which is the usual case, to reduce flash wear. */
 export async function writeForNextRun(dataFolder: string, previous: PreviousRun | null, next: PreviousRun): Promise<void> {
   const text = `${JSON.stringify(next)}\n`;
   if (previous !== null && text === `${JSON.stringify(previous)}\n`) return;
@@ -34,7 +34,7 @@ export async function writeForNextRun(dataFolder: string, previous: PreviousRun 
   await writeAtomically(stateFile(dataFolder), text);
 }
 
-/** Counters that only increase until what they belong to starts again. */
+/** Counters that only increase until their owner restarts. */
 export class Counters {
   readonly #previous: PreviousRun['counters'];
   readonly #next = new Map<string, { of: string; value: number }>();
@@ -44,8 +44,8 @@ export class Counters {
   }
 
   /**
-   * The increase of a counter since the previous run; 0 of one that is new. `of` identifies what it belongs to, such as this boot: under
-   * another one it started at zero.
+   * The increase of a counter since the previous run; 0 for a new counter. `of` identifies the counter's owner, such as this boot: if it
+   * differs, the counter has restarted at zero.
    */
   increase(name: string, of: string, value: number): number {
     this.#next.set(name, { of, value });
@@ -54,14 +54,14 @@ export class Counters {
     return before.of === of && value >= before.value ? value - before.value : value;
   }
 
-  /** Their present values; for those that could not be read in this run, the previous ones. */
+  /** The current values; the previous ones for counters that could not be read in this run. */
   get now(): PreviousRun['counters'] {
     const all = new Map([...Object.entries(this.#previous), ...this.#next]);
     return Object.fromEntries([...all].sort(([a], [b]) => (a < b ? -1 : 1)));
   }
 }
 
-/** Whether the status of a thing differs from the previous run; one without a previous status counts as OK. */
+/** Whether the status of a thing differs from the previous run; a thing without a previous status counts as OK. */
 export function hasChanged(previous: PreviousRun | null, name: string, status: JobStatus): boolean {
   const before = previous !== null && Object.hasOwn(previous.statuses, name) ? previous.statuses[name] : undefined;
   return (before ?? 'OK') !== status;
@@ -73,7 +73,7 @@ export function logFile(dataFolder: string, nowMs: number): string {
   return join(dataFolder, 'logs', `health_check_${utcDay(nowMs)}.log`);
 }
 
-/** Appends lines to the log of the day; the first of a day removes the logs that are too old. */
+/** Appends lines to the log of the day. The first run of a day removes expired logs. */
 export async function appendToLog({ config, dataFolder, nowMs }: JobContext, startedMs: number, lines: readonly string[]): Promise<void> {
   await stat(dataFolder); // Only the service creates it.
   await makeFolder(join(dataFolder, 'logs'));

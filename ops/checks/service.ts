@@ -9,7 +9,7 @@ import { installedUnit, unitOfConfig } from './units.ts';
 const TIMEOUT_SECONDS = 6;
 const ALERTS_READ = 20;
 
-/** Reads /status and, where alerts are open, the newest of them. Never rejects. */
+/** Reads /status and, if alerts are open, the newest of them. Never rejects. */
 export async function readService({ rest, signal }: JobContext): Promise<ServiceAnswer> {
   const options = { timeoutSeconds: TIMEOUT_SECONDS, signal };
   const startedMs = performance.now();
@@ -31,7 +31,7 @@ export async function readService({ rest, signal }: JobContext): Promise<Service
 const JOURNAL = 'journalctl -u edge-health -n 50';
 const RESTART = `${JOURNAL}; systemctl restart edge-health`;
 
-/** `unitActive`: whether systemd reports the service as active; null: it has no such unit. */
+/** `unitActive`: whether systemd reports the service as active; null if it has no such unit. */
 export function evaluateNoAnswer(answer: Exclude<ServiceAnswer, { kind: 'answer' }>, unitActive: boolean | null): CheckResult {
   const { critical, unknown } = resultsFor('service');
   if (answer.kind === 'refused' && (answer.httpStatus === 401 || answer.httpStatus === 403))
@@ -46,7 +46,7 @@ export function evaluateNoAnswer(answer: Exclude<ServiceAnswer, { kind: 'answer'
 
 const SLOW_SECONDS = 3;
 
-/** Whether the service answers in time, and samples. */
+/** Whether the service responds in time and takes samples. */
 export function evaluateAnswer(status: StatusDocument, seconds: number, maxAgeSeconds: number): CheckResult {
   const local = status.nodes.find((node) => node.local);
   const age = local?.age_seconds ?? null;
@@ -101,7 +101,7 @@ export function evaluateStorage({ remote, started, storage }: StatusDocument, co
   return ok(`${state}, ${(size_bytes / 1e6).toFixed(1)} of ${Math.round(storage.max_bytes / 1e6)} MB`);
 }
 
-/** The rate is measured over a minute; before, it means little. */
+/** The rate is measured over a minute and is not meaningful before this time. */
 const RATE_AFTER_SECONDS = 120;
 const MIN_RATE = 0.99;
 

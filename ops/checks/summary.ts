@@ -1,4 +1,4 @@
-/** The wording of a run: its summary, its lines, and those of the log. */
+/** The wording of a run: its summary, its output lines and its log lines. */
 import { printable } from '../../src/core/text.ts';
 import { type JobStatus, worst } from '../lib/job.ts';
 import { type CheckResult, resultsFor } from './check.ts';
@@ -8,13 +8,13 @@ const ORDER: readonly JobStatus[] = ['CRITICAL', 'WARNING', 'UNKNOWN', 'OK'];
 const MAX_CHARACTERS = 400;
 const MAX_NAMED = 5;
 
-/** Worst first, notes before what is plainly well; otherwise in the order given. */
+/** Worst first, and notes before other OK results; otherwise in the given order. */
 export function worstFirst(results: readonly CheckResult[]): CheckResult[] {
   const weight = ({ isNote, status }: CheckResult): number => 2 * ORDER.indexOf(status) + (isNote ? 0 : 1);
   return results.toSorted((a, b) => weight(a) - weight(b));
 }
 
-/** Names and messages also come from outside: they cannot start a line of their own or fill a screen. */
+/** Names and messages may come from outside: they must not start a new line or fill a screen. */
 export function lineOf({ message, name, remedy, status }: CheckResult): string {
   return `${status}  ${printable(`${name}: ${message}${remedy === null ? '' : `; ${remedy}`}`, MAX_CHARACTERS)}`;
 }
@@ -31,7 +31,7 @@ export function summarize(results: readonly CheckResult[]): { readonly status: J
 
 /** Lines for the log: one for the run, and one for each thing whose status has changed. */
 export function logLines(results: readonly CheckResult[], previous: PreviousRun | null, trigger: string): string[] {
-  const { status, summary } = summarize([...results, resultsFor('history').ok('')]); // It is a check, too, as printed.
+  const { status, summary } = summarize([...results, resultsFor('history').ok('')]); // Counts `history` too, as printed.
   const changed = results.filter((result) => hasChanged(previous, result.name, result.status));
   return [`${status}  ${summary} (${trigger})`, ...changed.map((result) => `  ${lineOf(result)}`)];
 }

@@ -10,7 +10,7 @@ export const MAIN_UNIT = 'edge-health.service';
 export const SCHEDULER_UNIT = 'edge-health-ops.service';
 const INSTANCES = 'edge-health@*.service';
 
-/** The unit that runs the service of a configuration file: a role has one of its own. */
+/** The unit that runs the service of a configuration file. A role has its own unit. */
 export function unitOfConfig(file: string): string {
   const role = /^\/etc\/edge-health\/([^/]+)_config\.yaml$/.exec(file)?.[1];
   return role === undefined || role === 'edge_health' ? MAIN_UNIT : `edge-health@${role}.service`;
@@ -20,12 +20,12 @@ export function readUnits({ environment, signal }: JobContext): CheckContext['un
   return showUnits([MAIN_UNIT, SCHEDULER_UNIT, INSTANCES], UNIT_PROPERTIES, { environment, signal });
 }
 
-/** The unit of this name, if systemd has it. */
+/** The unit of this name, if systemd has it installed. */
 export function installedUnit(units: Awaited<CheckContext['units']>, id: string): Unit | undefined {
   return units.kind === 'units' ? units.units.find((unit) => unit.Id === id && unit.LoadState !== 'not-found') : undefined;
 }
 
-/** sysexits after which systemd does not restart the service. */
+/** sysexits codes after which systemd does not restart the service. */
 const FINAL_EXITS: Readonly<Record<string, readonly [what: string, remedy: string]>> = {
   64: ['it was started with wrong arguments', 'compare with systemctl cat'],
   69: ['something is not installed', 'see journalctl -u'],
@@ -47,8 +47,8 @@ const RESULTS: Readonly<Record<string, string>> = {
 const times = (count: number): string => (count === 1 ? 'once' : `${count} times`);
 
 /**
- * Null: nothing to report, as of a role that neither runs nor should. `restarted`: restarts since the previous run; `failures`: results
- * of the last 24 hours in the journal, null where they were not read.
+ * Returns null if there is nothing to report, as for a role that neither runs nor should. `restarted`: restarts since the previous run;
+ * `failures`: results of the last 24 hours in the journal, or null if they were not read.
  */
 export function evaluateUnit(unit: Unit, restarted: number, failures: readonly string[] | null): CheckResult | null {
   const { ActiveState: active, ExecMainStatus, Id: id, LoadState: load, Result: result, SubState: sub, UnitFileState: file } = unit;
@@ -90,7 +90,7 @@ export function evaluateUnit(unit: Unit, restarted: number, failures: readonly s
 
 const MEMORY_WARNING = 0.9;
 
-/** Null: no limit, or memory is not accounted. `usedBytes` excludes what the kernel can drop at any time. */
+/** Returns null if there is no limit or memory is not accounted. `usedBytes` excludes memory that the kernel can reclaim at any time. */
 export function evaluateMemory({ Id: id, MemoryCurrent, MemoryMax }: Unit, usedBytes: number | null): CheckResult | null {
   const max = numberOf(MemoryMax);
   if (max === null || max === 0 || usedBytes === null) return null;
@@ -102,8 +102,8 @@ export function evaluateMemory({ Id: id, MemoryCurrent, MemoryMax }: Unit, usedB
 }
 
 /**
- * The memory of a unit without the page cache of the files that it reads and writes, which MemoryCurrent includes and which grows up to
- * MemoryMax as a matter of course. Null: not running, or the control group has no such figures.
+ * The memory of a unit without the page cache of the files that it reads and writes. MemoryCurrent includes that cache, which normally
+ * grows up to MemoryMax. Null if the unit is not running or its control group lacks these figures.
  */
 export async function readUsedBytes({ ControlGroup: group, MemoryCurrent }: Unit, root = ''): Promise<number | null> {
   const current = numberOf(MemoryCurrent);
@@ -122,7 +122,7 @@ export async function readUsedBytes({ ControlGroup: group, MemoryCurrent }: Unit
 const FAILED_WITH_RESULT = 'd9b373ed55a64feb8242e02dbe79a49c';
 const JOURNAL_TIMEOUT_SECONDS = 6;
 
-/** Results of failed runs in the journal, such as watchdog, signal, exit-code, oom-kill, timeout, core-dump; the oldest first. */
+/** Results of failed runs in the journal, oldest first, such as watchdog, signal, exit-code, oom-kill, timeout and core-dump. */
 export function parseFailures(text: string): string[] {
   return text.split('\n').flatMap((line) => {
     try {
@@ -134,7 +134,7 @@ export function parseFailures(text: string): string[] {
   });
 }
 
-/** How a unit failed in the last 24 hours; null: there is no journal, or it may not be read. */
+/** How a unit failed in the last 24 hours, or null if there is no readable journal. */
 async function readFailures(unit: string, { environment, signal }: CheckContext): Promise<string[] | null> {
   if ((await findProgram('journalctl', environment)) === null) return null;
   const output = ['--quiet', '--no-pager', '--output=json', '--output-fields=UNIT_RESULT', '--since=-24h', '--lines=1000'];
@@ -154,7 +154,7 @@ export const checkUnits: Check = async (context) => {
   for (const unit of shown.units.filter(({ Id }) => Id !== SCHEDULER_UNIT)) {
     const restarts = numberOf(unit.NRestarts) ?? 0;
     const restarted = unit.LoadState === 'loaded' ? context.counters.increase(`restarts of ${unit.Id}`, boot, restarts) : 0;
-    // The journal may be large and on a slow card: it is read only when there is something to explain.
+    // The journal may be large and on a slow card, so it is read only if there is something to explain.
     const isUnexplained =
       restarted > 0 || unit.ActiveState === 'failed' || unit.SubState === 'auto-restart' || (context.trigger === 'manual' && restarts > 0);
     const failures = isUnexplained ? await readFailures(unit.Id, context) : null;

@@ -1,4 +1,4 @@
-/** The files in alerts/: one JSON line per alert change, and cursor.json with the state at which the next run resumes. */
+/** The files in alerts/: one JSON line per alert change, and cursor.json with the state from which the next run resumes. */
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as v from 'valibot';
@@ -16,27 +16,27 @@ const STATE_FILE = 'cursor.json';
 /** One line: a change of an alert episode. */
 export interface AlertRecord extends Alert {
   readonly node: string;
-  /** Begin of the episode; null: before the first change collected. */
+  /** Start of the episode; null if it was before the first collected change. */
   readonly began: string | null;
-  /** From the begin to this change; null where that is unknown or a clock was set back in between. */
+  /** From the start to this change; null if that is unknown or a clock was set back in between. */
   readonly duration_seconds: number | null;
-  /** Number among all changes collected, in the order in which the service recorded them. */
+  /** Sequence number among all collected changes, in the order in which the service recorded them. */
   readonly sequence: number;
   readonly collected: string;
-  /** In the last line of a page: the service's cursor after the page. */
+  /** Present in the last line of a page: the service's cursor after the page. */
   readonly cursor?: string;
-  /** Collected after another database was put in place, whose changes the files may contain already. */
+  /** Set if collected after the database was replaced; the files may already contain its changes. */
   readonly replay?: true;
 }
 
-/** How far alerts were collected. The lines contain all of it but `files`; cursor.json only saves reading them. */
+/** The position up to which alerts were collected. The lines contain everything but `files`; cursor.json only avoids reading them. */
 export interface ResumeState {
   readonly cursor: string;
-  /** Of the last line written. */
+  /** Sequence number of the last line written. */
   readonly sequence: number;
-  /** Whether changes that the files contain may come again and must be skipped. */
+  /** Whether changes that are already in the files may arrive again and must be skipped. */
   readonly replay: boolean;
-  /** Begins of the open episodes, by alert id. */
+  /** Start times of the open episodes, by alert id. */
   readonly open: Readonly<Record<string, string | null>>;
   /** Lengths of the files when the state was saved, by name. */
   readonly files: Readonly<Record<string, number>>;
@@ -45,8 +45,8 @@ export interface ResumeState {
 const INITIAL: ResumeState = { cursor: BEGINNING, sequence: 0, replay: false, open: {}, files: {} };
 
 /**
- * The file of a change: that of the UTC day on which it happened, by the clock of its node. A change more than a day ahead, or older
- * than what is kept, goes to the file of the day on which it is collected, so that a wrong clock creates no files.
+ * The file for a change: that of its UTC day, by the clock of its node. A change more than a day in the future, or older than the retention
+ * time, goes to the file of the day of collection, so that a wrong clock creates no files.
  */
 function fileOfChange({ timestamp }: Alert, nowMs: number, keepDays: number): string {
   const ms = Date.parse(timestamp);
@@ -54,7 +54,7 @@ function fileOfChange({ timestamp }: Alert, nowMs: number, keepDays: number): st
   return `alerts_${utcDay(isPlausible ? ms : nowMs)}.ndjson`;
 }
 
-/** The records of a file; null for each line that is none. */
+/** The records of a file; null for each line that is not a record. */
 export async function* recordsIn(file: string, options: ReadOptions = {}): AsyncGenerator<AlertRecord | null> {
   for await (const lines of linesOf(file, options)) for (const line of lines) yield parseAs<AlertRecord>(recordSchema, line);
 }
@@ -74,7 +74,7 @@ const stateSchema = v.looseObject({
   files: v.looseObject({}),
 });
 
-/** Null: the text is torn or damaged. */
+/** Returns null for torn or damaged text. */
 function parseAs<T>(schema: v.GenericSchema, text: string): T | null {
   try {
     const value: unknown = JSON.parse(text);
@@ -93,11 +93,11 @@ export async function allKeys(folder: string): Promise<Set<string>> {
   return keys;
 }
 
-/** The records of changes that follow `state`, the last one with the cursor after them, and the episodes open then. */
+/** The records of changes that follow `state`, the last one with the cursor after them, and the episodes that are open then. */
 export function recordsOf(changes: readonly Alert[], state: ResumeState, cursor: string, nowMs: number) {
   let { open } = state;
   const records = changes.map((change, i): AlertRecord => {
-    // If the first change seen of an episode resolves it, the episode began before.
+    // If the first change seen of an episode resolves it, the start of the episode was not collected.
     const begun = open[change.alert_id];
     const began = begun !== undefined ? begun : change.resolved ? null : change.timestamp;
     const seconds = began === null ? -1 : (Date.parse(change.timestamp) - Date.parse(began)) / 1000;
@@ -118,8 +118,8 @@ export function recordsOf(changes: readonly Alert[], state: ResumeState, cursor:
 }
 
 /**
- * Appends each record to the file of its day; returns the names of these files. The line with the cursor is written last, since it
- * stands for all of them.
+ * Appends each record to the file of its day and returns the names of these files. The line with the cursor is written last, because it
+ * marks all of them as written.
  */
 export async function appendRecords(folder: string, records: readonly AlertRecord[], nowMs: number, keepDays: number): Promise<string[]> {
   const byFile = Map.groupBy(records, (record) => fileOfChange(record, nowMs, keepDays));
@@ -144,13 +144,13 @@ export async function saveState(folder: string, state: Omit<ResumeState, 'files'
 
 export interface FoundState {
   readonly state: ResumeState;
-  /** Keys of changes after the cursor that the files contain already: a run ended after writing them and before saving the cursor. */
+  /** Keys of changes after the cursor that are already in the files: a run ended after writing them and before saving the cursor. */
   readonly known: ReadonlySet<string>;
 }
 
 /**
- * How far alerts were collected, however the last run ended: the saved state, and the lines of files that have changed since. Removes
- * torn last lines unless it is a dry run; their changes are after the cursor.
+ * Finds the position up to which alerts were collected, however the last run ended: from the saved state, and from lines of files that have
+ * changed since. Removes torn last lines unless it is a dry run; their changes are after the cursor.
  */
 export async function findState(folder: string, log: JobContext['log'], dryRun: boolean): Promise<FoundState> {
   const saved = parseAs<ResumeState>(stateSchema, (await readIfThere(join(folder, STATE_FILE))) ?? '') ?? INITIAL;

@@ -1,20 +1,20 @@
 import { type RestClient, ServiceRefused, ServiceUnreachable } from '../../src/client/rest.ts';
 import type { Alert } from '../../src/core/alerts/alert.ts';
 
-/** The cursor before everything that the database contains. */
+/** The cursor before all records of the database. */
 export const BEGINNING = '0';
-/** Lines that are written at once, and at most repeated after SIGKILL. */
+/** Lines per write, and the most that can be repeated after SIGKILL. */
 const PAGE = 500;
 
 export interface ChangesPage {
-  /** In the order in which the service recorded them. */
+  /** Changes in the order in which the service recorded them. */
   readonly changes: readonly Alert[];
   /** The cursor after them. */
   readonly cursor: string;
   readonly more: boolean;
 }
 
-/** The cursor is ahead of everything in the service's database: it comes from another database. */
+/** The cursor is ahead of all records in the service's database, so it comes from another database. */
 export class CursorUnknown extends Error {
   override readonly name = 'CursorUnknown';
 }

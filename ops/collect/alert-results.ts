@@ -4,18 +4,18 @@ import { diskProblem } from '../lib/files.ts';
 import type { JobContext, JobResult, JobStatus } from '../lib/job.ts';
 import type { AlertRecord } from './alert-files.ts';
 
-/** What a run has done, also if an error ends it. */
+/** What a run has done, even if an error ended it. */
 export interface Progress {
   readonly records: AlertRecord[];
-  /** Changes skipped because the files contain them already. */
+  /** Changes skipped because they are already in the files. */
   known: number;
-  /** Whether the service has another database than before, which was read from its beginning. */
+  /** Whether the service's database was replaced and was read from its beginning. */
   replayed: boolean;
-  /** Open episodes after what was collected. */
+  /** Open episodes after the collected changes. */
   open: number;
 }
 
-/** The result of a run that collected everything; a dry run shows the lines that it did not write. */
+/** The result of a run that collected everything. A dry run shows the lines that it did not write. */
 export function collectedResult({ known, open, records, replayed }: Progress, dryRun: boolean): JobResult {
   if (dryRun) {
     const lines = records.map((record) => JSON.stringify(record));
@@ -26,7 +26,7 @@ export function collectedResult({ known, open, records, replayed }: Progress, dr
   return { status: 'OK', lines: [`OK  ${count}${replay}`], document: { collected: records.length, known, replayed, open, error: null } };
 }
 
-/** The result of a run that an error ended. Throws the error again if it is none of the service, the disk or the signal. */
+/** The result of a run that ended with an error. Rethrows an error that does not come from the service, the disk or the signal. */
 export function failedResult(error: unknown, { signal }: JobContext, folder: string, collected: number): JobResult {
   const result = (status: JobStatus, problem: string, remedy = ''): JobResult => {
     const before = collected > 0 ? ` (${collected} collected before)` : '';

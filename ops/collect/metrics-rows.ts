@@ -24,7 +24,7 @@ const ofStatus =
   ({ observed: { status } }) =>
     status === null ? null : cell(status);
 
-/** In the row of every node. */
+/** Columns in the row of every node. */
 const NODE_COLUMNS: Readonly<Record<string, Column>> = {
   time: ({ observed }) => isoUtc(observed.wallMs),
   boot_seconds: ({ observed }) => observed.bootSeconds,
@@ -40,7 +40,7 @@ const NODE_COLUMNS: Readonly<Record<string, Column>> = {
   ...Object.fromEntries(METRICS.map((metric): [string, Column] => [metric, ({ values }) => values?.readings[metric]])),
 };
 
-/** Of this machine and its service. Only in the row of its own node: 300 nodes would fill the disk with repetitions. */
+/** Columns about this machine and its service. They are only in the row of its own node: 300 nodes would fill the disk with repetitions. */
 const SERVICE_COLUMNS: Readonly<Record<string, Column>> = {
   boot_id: ({ observed }) => observed.bootId,
   monotonic_seconds: ({ observed }) => observed.monotonicSeconds,
@@ -68,14 +68,14 @@ const SERVICE_COLUMNS: Readonly<Record<string, Column>> = {
 
 export const COLUMNS: readonly string[] = [...Object.keys(NODE_COLUMNS), ...Object.keys(SERVICE_COLUMNS)];
 
-/** First line of every file. A file with another header, of another version, is not continued. */
+/** First line of every file. A file with another version's header is not appended to. */
 export const HEADER = csvRecord(COLUMNS);
 
 const NODE_CELLS = Object.values(NODE_COLUMNS);
 const SERVICE_CELLS = Object.values(SERVICE_COLUMNS);
 const NO_SERVICE_CELLS: readonly null[] = SERVICE_CELLS.map(() => null);
 
-/** One record per node; without a response only that of `ownNode`. */
+/** One record per node; without a response, only that of `ownNode`. */
 export function metricsRows(observed: Observation, ownNode: string): string[] {
   const { status, values } = observed;
   if (status === null) return [row({ observed, name: ownNode, node: null, values: null })];
@@ -94,14 +94,14 @@ export interface Written extends Appended {
   readonly isNew: boolean;
 }
 
-/** Appends records to the file of the UTC day of `ms`. Throws the error of the file system. */
+/** Appends records to the file of the UTC day of `ms`. Throws file system errors. */
 export async function appendMetrics(folder: string, header: string, records: string, ms: number): Promise<Written> {
   await makeFolder(folder);
   const { name, isNew } = await fileOfDay(folder, utcDay(ms), header);
   return { ...(await appendLines(join(folder, name), records, { head: header })), file: name, isNew };
 }
 
-/** The last file of the day if it has this header, else the next one: files in the order of their numbers are in the order of writing. */
+/** The last file of the day if it has this header, otherwise the next one. The order of the numbers is the order of writing. */
 async function fileOfDay(folder: string, day: string, header: string): Promise<{ readonly name: string; readonly isNew: boolean }> {
   const files = (await datedFiles(folder, METRICS_FILE)).filter((file) => file.day === day);
   const last = Math.max(0, ...files.map(({ name }) => numberOf(name)));
@@ -113,7 +113,7 @@ function nameOf(day: string, number: number): string {
   return number === 1 ? `metrics_${day}.csv` : `metrics_${day}.${number}.csv`;
 }
 
-/** Whether a file begins with this header, or contains no more than a torn part of it. */
+/** Whether a file begins with this header, or contains only a torn part of it. */
 async function canContinue(file: string, header: string): Promise<boolean> {
   const wanted = Buffer.from(header);
   const handle = await open(file, 'r');

@@ -8,30 +8,30 @@ import { systemClocks } from '../../src/core/platform/clocks.ts';
 import { isoUtc } from '../../src/core/time/time.ts';
 import type { JobContext } from '../lib/job.ts';
 
-/** /status, also of a service that is older than this program. */
+/** /status, possibly from a service older than this program. */
 export type CollectedStatus = Omit<StatusDocument, 'process' | 'ros'> & {
   readonly process?: { readonly resident_memory_bytes?: number | null; readonly cpu_seconds?: number | null } | null;
   readonly ros?: { readonly published?: { readonly health_status: number } | null };
 };
 
-/** What the service returned, and the clocks of this machine at that time: steps, suspends and reboots show when they are compared. */
+/** What the service returned, and the clocks of this machine at that time. Comparing the clocks reveals steps, suspends and reboots. */
 export interface Observation {
   /** Wall clock, milliseconds since the epoch. */
   readonly wallMs: number;
-  /** Different in each boot; null where procfs does not have it. */
+  /** Different in each boot; null if procfs lacks it. */
   readonly bootId: string | null;
-  /** Since boot, suspends included; null where procfs does not have it. */
+  /** Seconds since boot, including suspends; null if procfs lacks it. */
   readonly bootSeconds: number | null;
-  /** Stands still while the machine is suspended. */
+  /** Does not advance while the machine is suspended. */
   readonly monotonicSeconds: number;
-  /** Null: no response. */
+  /** Null if there was no response. */
   readonly status: CollectedStatus | null;
   readonly values: ReadonlyMap<string, NodeValues>;
-  /** Why there is no response, or no values; null: both are there. */
+  /** Why the response or the values are missing; null if both are present. */
   readonly reason: string | null;
 }
 
-/** The last sample of a node as /metrics has it. */
+/** The last sample of a node as reported by /metrics. */
 export interface NodeValues {
   status: string | null;
   /** Time of the sample by the node's clock; ISO 8601, UTC. */
@@ -39,12 +39,12 @@ export interface NodeValues {
   readonly readings: Record<Metric, number | null>;
 }
 
-/** Without a response for so long, the row has answered: false. */
+/** After this long without a response, the row has answered: false. */
 const RESPONSE_SECONDS = 10;
 
 const clocks = systemClocks();
 
-/** Requests /status and /metrics, and reads the clocks between them. What fails becomes the reason in the row. */
+/** Requests /status and /metrics, and reads the clocks between the two. A failure becomes the reason in the row. */
 export async function observe({ config, nowMs, rest, signal: ended }: JobContext): Promise<Observation> {
   const seconds = Math.min(RESPONSE_SECONDS, config.ops.timeouts.collect_metrics * 0.8);
   const timeout = AbortSignal.timeout(seconds * 1000);
@@ -89,8 +89,8 @@ const METRIC_OF: Readonly<Record<string, Metric>> = {
 };
 
 /**
- * The values of every node from the Prometheus text of /metrics: one response with all nodes at one instant. /health has those of one
- * node, and /status none.
+ * The values of every node from the Prometheus text of /metrics: one response covers all nodes at one instant. /health covers one node,
+ * and /status has no values.
  */
 export function nodeValues(exposition: string): Map<string, NodeValues> {
   const nodes = new Map<string, NodeValues>();
@@ -104,7 +104,7 @@ export function nodeValues(exposition: string): Map<string, NodeValues> {
     const metric = METRIC_OF[family];
     if (metric) node.readings[metric] = toHundredths(family.endsWith('_ratio') ? value * 100 : value);
     else if (family === 'last_sample_timestamp_seconds') node.sampleTime = isoUtc(Math.round(value * 1000));
-    // One series per status; that of the present status is 1.
+    // There is one series per status; that of the current status is 1.
     else if (family === 'status' && value === 1) node.status = STATUS.exec(labels)?.[1] ?? null;
   }
   return nodes;

@@ -1,4 +1,7 @@
-/** Files and folders of jobs: modes, files of lines per UTC day (durable appends, torn ends, reading, retention), why writing failed. */
+/**
+ * Files and folders of jobs: modes, files of lines per UTC day (durable appends, torn ends, reading, retention), and
+ * reasons for failed writes.
+ */
 import { createReadStream } from 'node:fs';
 import { type FileHandle, mkdir, open, readdir, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -8,11 +11,14 @@ import { wayToPermission } from '../../src/core/platform/permission.ts';
 import { DAY_MS, isoUtc } from '../../src/core/time/time.ts';
 import type { JobContext } from './job.ts';
 
-/** Modes below the data folder: its group may read. */
+/** Modes below the data folder: its group has read access. */
 export const FILE_MODE = 0o640;
 export const FOLDER_MODE = 0o750;
 
-/** As makeFolder of src/system, without blocking the process on a disk that hangs. Returns the uppermost folder created; null: all existed. */
+/**
+ * Like makeFolder of src/system, but without blocking the process on a disk that hangs. Returns the uppermost folder
+ * created, or null if all existed.
+ */
 export async function makeFolder(folder: string): Promise<string | null> {
   let made: string | null = null;
   for (const level of levelsOf(folder)) {
@@ -29,26 +35,29 @@ export async function makeFolder(folder: string): Promise<string | null> {
 
 const BLOCK_BYTES = 65_536;
 const NEWLINE = 0x0a;
-/** A longer line is damage. It is skipped, so that it does not fill the memory. */
+/** A longer line is damaged. It is skipped to bound memory. */
 const MAX_LINE_CHARACTERS = 1_000_000;
 
 export interface AppendOptions {
-  /** First line or lines of a new file, written with the first lines appended. */
+  /** First line or lines of a new file, written together with the first append. */
   readonly head?: string;
-  /** Whether the lines survive a power cut from here on. Otherwise it may take what the kernel has not yet written, about the last half minute. */
+  /**
+   * Whether the lines survive a power cut once this returns. Otherwise a cut loses what the kernel has not yet written,
+   * about the last half minute.
+   */
   readonly durable?: boolean;
 }
 
 export interface Appended {
-  /** Bytes of a torn last line that were removed first. A power cut leaves one, and a process killed while it writes. */
+  /** Bytes of a torn last line that were removed first. A power cut, or a process killed during a write, leaves such a line. */
   readonly cut: number;
-  /** Length of the file now. */
+  /** Length of the file after the append. */
   readonly size: number;
 }
 
 /**
- * Appends whole lines in one write: all of them or, when it throws (a full disk), none. Creates the file if needed, and removes a torn
- * last line first. Only one process may append to a file at a time.
+ * Appends whole lines in one write: all of them or, if it throws (a full disk), none. Creates the file if needed, and removes a torn last
+ * line first. Only one process may append to a file at a time.
  */
 export async function appendLines(file: string, lines: string, { head = '', durable = false }: AppendOptions = {}): Promise<Appended> {
   const handle = await open(file, 'a+', FILE_MODE);
@@ -62,7 +71,7 @@ export async function appendLines(file: string, lines: string, { head = '', dura
       if (durable) await handle.datasync();
       if (durable && size === 0) await syncFolder(dirname(file));
     } catch (error) {
-      await handle.truncate(whole).catch(() => undefined); // A torn rest is removed by the next append.
+      await handle.truncate(whole).catch(() => undefined); // The next append removes a torn remainder.
       throw error;
     }
     return { cut: size - whole, size: whole + Buffer.byteLength(text) };
@@ -84,9 +93,9 @@ export async function removeTornLine(file: string): Promise<number> {
   }
 }
 
-/** Offset of the end of the last whole line in a file of this size; 0: there is none. */
+/** Offset of the end of the last whole line in a file of this size, or 0 if there is none. */
 async function endOfLastLine(handle: FileHandle, size: number): Promise<number> {
-  let block = Buffer.alloc(1); // The last byte is nearly always a newline.
+  let block = Buffer.alloc(1); // The last byte is nearly always a newline, so one byte is read first.
   for (let end = size; end > 0; ) {
     const start = Math.max(0, end - block.length);
     const { bytesRead } = await handle.read(block, 0, end - start, start);
@@ -99,7 +108,7 @@ async function endOfLastLine(handle: FileHandle, size: number): Promise<number> 
 }
 
 export interface ReadOptions {
-  /** Called for text that is no whole line: a torn end, or a longer stretch without a newline than any line. */
+  /** Called for text that is not a whole line: a torn end, or a stretch without a newline that is longer than any valid line. */
   readonly torn?: (characters: number) => void;
   readonly signal?: AbortSignal;
 }
@@ -135,7 +144,7 @@ export interface DatedFile {
   readonly day: string;
 }
 
-/** Files of a folder whose names match; the first group of `pattern` is the day. Empty where the folder does not exist. */
+/** Files of a folder whose names match; the first group of `pattern` is the day. Empty if the folder does not exist. */
 export async function datedFiles(folder: string, pattern: RegExp): Promise<DatedFile[]> {
   let names: string[];
   try {
@@ -151,8 +160,8 @@ export async function datedFiles(folder: string, pattern: RegExp): Promise<Dated
 }
 
 /**
- * The days whose files are to be removed: older than `keepDays` by this clock, and not among the newest `keepDays` days that have
- * files. So neither a clock that is years ahead nor a machine that was off for months empties the folder.
+ * The days whose files are to be removed: those older than `keepDays` by this clock that are not among the newest `keepDays` days with
+ * files. This way, neither a clock that is years ahead nor a machine that was off for months empties the folder.
  */
 export function expiredDays(days: readonly string[], keepDays: number, nowMs: number): string[] {
   const distinct = [...new Set(days)].sort();
@@ -170,7 +179,9 @@ export async function pruneDatedFiles(folder: string, pattern: RegExp, keepDays:
   return names;
 }
 
-/** Removes what is older than ops.keep_days. A failure is logged and does not fail the job: the next day's file tries again. */
+/**
+ * Removes files older than ops.keep_days. A failure is logged and does not fail the job: the removal is retried with the next day's file.
+ */
 export async function prune({ config, log, nowMs }: JobContext, folder: string, pattern: RegExp): Promise<readonly string[]> {
   try {
     const names = await pruneDatedFiles(folder, pattern, config.ops.keep_days, nowMs());
@@ -192,7 +203,7 @@ const REMEDIES: Readonly<Record<string, (folder: string) => string>> = {
   EMFILE: () => 'too many files are open; restart the scheduler: systemctl restart edge-health-ops',
 };
 
-/** Why writing below a folder failed, with what to do; null: it is no error of the file system. */
+/** Why writing below a folder failed, with the remedy, or null if it is not a file system error. */
 export function diskProblem(error: unknown, folder: string): string | null {
   const { code } = error as NodeJS.ErrnoException;
   const remedy = code === undefined ? undefined : REMEDIES[code];

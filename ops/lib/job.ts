@@ -3,11 +3,11 @@ import type { RestClient } from '../../src/client/rest.ts';
 import type { Config } from '../../src/config/schema.ts';
 import type { Log } from '../../src/core/ports.ts';
 
-/** Nagios-compatible exit codes. Wrong usage and a wrong configuration are UNKNOWN. */
+/** Nagios-compatible exit codes. Wrong usage and an invalid configuration are UNKNOWN. */
 export const EXIT = { OK: 0, WARNING: 1, CRITICAL: 2, UNKNOWN: 3 } as const;
 export type JobStatus = keyof typeof EXIT;
 
-/** Wrong usage or a wrong configuration; the message says what is right. It does not count as a run of the job. */
+/** Wrong usage or an invalid configuration; the message gives the correct form. It does not count as a run of the job. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
@@ -23,22 +23,22 @@ export interface JobResult {
 
 export type Trigger = 'schedule' | 'catch_up' | 'manual';
 
-/** Everything a run of a job works with. */
+/** The inputs and services for a run of a job. */
 export interface JobContext {
   readonly config: Config;
   readonly configFile: string;
-  /** `storage.path` as the service has it: metrics/, alerts/, logs/, backups/ and ops/ lie in it. */
+  /** `storage.path` as the service uses it; contains metrics/, alerts/, logs/, backups/ and ops/. */
   readonly dataFolder: string;
   readonly version: string;
   readonly rest: RestClient;
   readonly environment: NodeJS.ProcessEnv;
   readonly trigger: Trigger;
-  /** Aborted at the timeout, and when the run is to stop early. */
+  /** Aborted at the timeout, and when the run must stop early. */
   readonly signal: AbortSignal;
   /** Wall clock, in milliseconds since the epoch. */
   readonly nowMs: () => number;
   readonly log: Log;
-  /** Shows the progress of long work, on terminals only. */
+  /** Shows the progress of long work, only on terminals. */
   readonly progress: (line: string) => void;
 }
 
@@ -53,11 +53,11 @@ export interface Job {
   readonly summary: string;
   /** The synopsis after `edge-health ops `, without the common options. */
   readonly usage: string;
-  /** Its own options and rules, as --help prints them. */
+  /** Its own options and rules, for --help. */
   readonly help: string;
   readonly options: ParseArgsOptionsConfig;
   readonly positionals: number;
-  /** Rejects with UsageError, or with any other error, which counts as UNKNOWN. */
+  /** Rejects with UsageError, or with another error, which counts as UNKNOWN. */
   run(context: JobContext, given: JobArguments): Promise<JobResult>;
 }
 

@@ -1,12 +1,12 @@
-/** A mounted file system, of /proc/self/mountinfo. */
+/** A mounted file system, from /proc/self/mountinfo. */
 export interface Mount {
   readonly point: string;
   readonly type: string;
-  /** Of the file system itself, `rw` or `ro` first; a unit's sandbox may show a writable one as read-only. */
+  /** Options of the file system itself, `rw` or `ro` first. A unit's sandbox may show a writable one as read-only. */
   readonly options: readonly string[];
 }
 
-/** Spaces and the like are octal escapes in mountinfo and fstab. */
+/** mountinfo and fstab encode spaces and similar characters as octal escapes. */
 export function unescapeMount(text: string): string {
   return text.replaceAll(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
 }
@@ -22,7 +22,7 @@ export function parseMounts(mountinfo: string): Mount[] {
   });
 }
 
-/** The mount that contains an absolute path without symbolic links; of several mounts on one point the last one counts. */
+/** The mount that contains an absolute path without symbolic links; of several mounts on one point, the last one counts. */
 export function mountOf(path: string, mounts: readonly Mount[]): Mount | null {
   let found: Mount | null = null;
   for (const mount of mounts) {

@@ -4,9 +4,9 @@ import { TimeoutError, withTimeout } from './timeout.ts';
 export interface RunOptions {
   readonly environment: NodeJS.ProcessEnv;
   readonly signal: AbortSignal;
-  /** Without one, the timeout of the job is the only one. */
+  /** If omitted, only the timeout of the job applies. */
   readonly timeoutSeconds?: number;
-  /** From SIGTERM to SIGKILL, for a program that has something to clean up. */
+  /** From SIGTERM to SIGKILL, for a program that needs to clean up. */
   readonly graceSeconds?: number;
 }
 
@@ -15,26 +15,26 @@ export const NOT_INSTALLED = 127;
 /** The longest timeout of a job. */
 const DAY_SECONDS = 86_400;
 
-/** The path of a program; null: it is not on the PATH. */
+/** The path of a program, or null if it is not on the PATH. */
 export async function findProgram(program: string, environment: NodeJS.ProcessEnv): Promise<string | null> {
   return which(program, { nothrow: true, path: environment['PATH'] ?? '' });
 }
 
 /**
- * zx's $: runs a command until it exits, with whatever code (null: a signal ended it). After a timeout (TimeoutError), or when the signal is aborted (its reason is
- * thrown), it is killed with its children, and not waited for: it may hang in the kernel. zx's own timeout would wait, and needs `ps` to
- * find the children.
+ * zx's $: runs a command until it exits, with any exit code (null if a signal ended it). After a timeout (TimeoutError), or when the signal
+ * is aborted (its reason is thrown), the command is killed with its children without waiting for it, because it may hang in the kernel.
+ * zx's own timeout would wait, and needs `ps` to find the children.
  */
 export function shell({ environment, graceSeconds = 0, signal, timeoutSeconds = DAY_SECONDS }: RunOptions) {
   const start = $({
     quiet: true,
     nothrow: true,
-    detached: true, // In its own process group, which reaches its children.
-    prefix: 'exec ', // Saves the process of the shell.
+    detached: true, // Its own process group, so that signals reach its children.
+    prefix: 'exec ', // Avoids a separate shell process.
     cwd: '/',
-    // With a socket as input the shell would assume a remote login and read ~/.bashrc.
+    // If the input were a socket, the shell would assume a remote login and read ~/.bashrc.
     stdio: ['ignore', 'pipe', 'pipe'],
-    // Output that can be parsed.
+    // Makes the output parseable.
     env: { ...environment, LC_ALL: 'C.UTF-8', SYSTEMD_COLORS: '0', SYSTEMD_PAGER: '' },
   });
   return async (pieces: TemplateStringsArray, ...args: readonly unknown[]): Promise<ProcessOutput> => {
@@ -44,7 +44,7 @@ export function shell({ environment, graceSeconds = 0, signal, timeoutSeconds = 
       try {
         if (running.pid !== undefined) process.kill(-running.pid, name);
       } catch {
-        // It has just ended by itself.
+        // It has just exited.
       }
     };
     try {
@@ -52,7 +52,7 @@ export function shell({ environment, graceSeconds = 0, signal, timeoutSeconds = 
     } catch (error) {
       if (graceSeconds > 0) {
         kill('SIGTERM');
-        await withTimeout(graceSeconds, running, new AbortController().signal).catch(() => undefined); // Then it is killed.
+        await withTimeout(graceSeconds, running, new AbortController().signal).catch(() => undefined); // It is killed after this.
       }
       kill('SIGKILL');
       throw error;
@@ -60,7 +60,10 @@ export function shell({ environment, graceSeconds = 0, signal, timeoutSeconds = 
   };
 }
 
-/** Runs a program without a shell's syntax; see `shell`. `exitCode` is null where a signal ended it, `complaint` its last line on standard error. */
+/**
+ * Runs a program without shell syntax; see `shell`. `exitCode` is null if a signal ended it; `complaint` is its
+ * last line on standard error.
+ */
 export async function runProgram(argv: readonly string[], options: RunOptions) {
   try {
     const { exitCode, stderr, stdout } = await shell(options)`${argv}`;

@@ -4,7 +4,7 @@ import type { Alert } from '../../src/core/alerts/alert.ts';
 import type { Log } from '../../src/core/ports.ts';
 import { BEGINNING, CursorUnknown, changesAfter } from '../collect/alert-pages.ts';
 
-/** How alerts arrive: by /events, by polling /alerts, or not at all. */
+/** How alerts arrive: over /events, by polling /alerts, or not at all. */
 export type Link = 'stream' | 'polling' | 'unreachable';
 
 export interface AlertFeed {
@@ -12,17 +12,17 @@ export interface AlertFeed {
   readonly log: Log;
   /** Ends the feed. */
   readonly signal: AbortSignal;
-  /** Id of the last change that was received; null: none. */
+  /** Id of the last change that was received, or null. */
   cursor(): string | null;
-  /** Null: the service does not know the cursor any more. */
+  /** Called with null when the service no longer has the cursor. */
   setCursor(cursor: string | null): void;
-  /** Changes in the order in which they were recorded, and the cursor after them. */
+  /** Receives changes in the order in which they were recorded, and the cursor after them. */
   onAlerts(alerts: readonly Alert[], cursor: string): void;
-  /** All open alerts, as of the last change received. */
+  /** Receives all open alerts, as of the last change received. */
   onOpen(alerts: readonly Alert[]): void;
   /** Called when the link changes; `problem` is why it is not the stream. */
   onLink(link: Link, problem: string | null): void;
-  /** How long the stream must bring no change before open alerts are compared. */
+  /** How long the stream must be free of changes before open alerts are compared. */
   readonly settleMs?: number;
   /** The shortest pause between two connections. */
   readonly backoffMs?: number;
@@ -36,8 +36,8 @@ const MIN_BACKOFF_MS = 1000;
 const POLL_MS = 10_000;
 
 /**
- * Reports each recorded change of an alert once, until the signal aborts, also those of the time while either side was down. Stream
- * and polling share one cursor in the order of recording and never run at the same time, so neither repeats or skips a change.
+ * Reports each recorded change of an alert once until the signal aborts, including changes while either side was down. Stream and polling
+ * share one cursor in recording order and never run at the same time, so neither repeats or skips a change.
  */
 export async function followAlerts(feed: AlertFeed): Promise<void> {
   const { backoffMs = MIN_BACKOFF_MS, log, onAlerts, onOpen, pollMs = POLL_MS, rest, settleMs = SETTLE_MS, signal } = feed;
@@ -64,7 +64,7 @@ export async function followAlerts(feed: AlertFeed): Promise<void> {
         if (changes === before) onOpen(open);
         else settle(settleMs);
       } catch {
-        // The store may be unable to answer; the stream shows whether the service runs.
+        // The store may fail to respond; the stream shows whether the service runs.
         if (isOpen && !signal.aborted) settle(Math.min(MAX_SETTLE_MS, 2 * waitMs));
       }
     }, waitMs);
@@ -76,7 +76,7 @@ export async function followAlerts(feed: AlertFeed): Promise<void> {
     minPauseMs: backoffMs,
     maxPauseMs: pollMs,
     lastEventId: async () => {
-      // The stream opens even if the store cannot be read; it then begins with the next change.
+      // The stream opens even if the store cannot be read; it then starts with the next change.
       if (feed.cursor() === null) await readChanges(feed).catch(() => undefined);
       return feed.cursor();
     },
@@ -96,7 +96,7 @@ export async function followAlerts(feed: AlertFeed): Promise<void> {
       clearTimeout(settling);
       const wasOpen = isOpen;
       isOpen = false;
-      if (wasOpen) return; // It is opened again first.
+      if (wasOpen) return; // The stream is reopened before polling starts.
       try {
         await poll(feed);
         enter('polling', error?.message ?? null);
@@ -114,15 +114,15 @@ function reasonOf(error: unknown): string {
   return `no response from the service; alerts are notified when it responds (${(error as Error).message})`;
 }
 
-/** Reads the changes after the cursor, and the open alerts. Rejects if the service does not answer. */
+/** Reads the changes after the cursor, and the open alerts. Rejects if the service does not respond. */
 async function poll(feed: AlertFeed): Promise<void> {
   await readChanges(feed);
   const open = await openAlerts(feed.rest, feed.signal);
-  // The list may or may not contain changes made meanwhile: then the next poll, or the stream, compares.
+  // The list may or may not contain changes made in the meantime. In that case, the next poll or the stream compares.
   if ((await readChanges(feed)) === 0) feed.onOpen(open);
 }
 
-/** Moves the cursor to the end of the record. Resolves with the number of changes reported; without a cursor none are. */
+/** Moves the cursor to the end of the record. Resolves with the number of changes reported, which is 0 without a cursor. */
 async function readChanges(feed: AlertFeed): Promise<number> {
   const since = feed.cursor();
   let cursor = since ?? BEGINNING;

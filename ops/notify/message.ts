@@ -23,7 +23,7 @@ export interface MessageAlert {
   readonly details: readonly string[];
 }
 
-/** A notification as every channel sends it. */
+/** A notification in the form that every channel sends. */
 export interface Message {
   readonly version: 1;
   readonly id: string;
@@ -34,7 +34,7 @@ export interface Message {
   readonly summary: string;
   readonly dashboard: string;
   readonly alerts: readonly MessageAlert[];
-  /** Lines beyond MAX_LINES. */
+  /** Number of lines beyond MAX_LINES. */
   readonly omitted: number;
   readonly open: readonly MessageAlert[];
   readonly open_count: number;
@@ -139,12 +139,12 @@ function alertOf(line: Line, state: MessageAlert['state'], details: number): Mes
   };
 }
 
-/** The time makes the id unique if the disk lost the number. */
+/** The time keeps the id unique if the stored number was lost. */
 export function messageId(host: string, nowMs: number, number: number | 'test'): string {
   return `${host.replaceAll(/[^A-Za-z0-9.-]/g, '-')}-${nowMs.toString(36)}-${number}`;
 }
 
-/** The message for the lines of a decision and what is open. */
+/** The message for the lines of a decision and the open subjects. */
 export function messageOf({ dashboard, host, id, nowMs }: MessageFacts, lines: readonly Line[], open: readonly Subject[]): Message {
   const alerts = lines.slice(0, MAX_LINES).map((line) => alertOf(line, line.state, MAX_DETAILS));
   const stillOpen = open.slice(0, MAX_LINES).map((subject) => {

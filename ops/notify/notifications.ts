@@ -16,22 +16,22 @@ export type NotifierState = NonNullable<OpsDocument['notifications']>;
 export type JobRun = NonNullable<OpsDocument['jobs'][number]['last']>;
 
 export interface NotifierOptions extends Pick<JobContext, 'config' | 'dataFolder' | 'environment' | 'log' | 'nowMs' | 'rest'> {
-  /** Called when the way alerts arrive changes; null: notifications are off. */
+  /** Called when the link to the alerts changes; null means that notifications are off. */
   readonly onState: (state: NotifierState | null) => void;
   /** How often alerts are polled without the event stream. */
   readonly pollMs?: number;
 }
 
-/** Changes that arrive together lead to one decision. */
+/** Collects changes that arrive together into one decision. */
 const DECIDE_MS = 50;
 
-/** Changes of alerts and jobs go into the plan, and the notifications that it decides into the queue of each channel. */
+/** Puts changes of alerts and jobs into the plan, and the resulting notifications into the queue of each channel. */
 export class Notifications {
   readonly file: StateFile;
   readonly #options: NotifierOptions;
   readonly #settings: Settings;
   readonly #workers: readonly QueueWorker[];
-  /** Ids of notifications that are not on the disk yet. */
+  /** Ids of notifications that are not yet on disk. */
   readonly #unsaved = new Set<string>();
   readonly #ending = new AbortController();
   #feed: Promise<void> = Promise.resolve();
@@ -45,7 +45,9 @@ export class Notifications {
     this.#workers = settings.channels.map((channel) => new QueueWorker({ channel, file, unsaved: this.#unsaved, log, nowMs }));
   }
 
-  /** `file`: that of the notifications before with another configuration; what the disk refused is only in its memory. */
+  /**
+   * `file`: that of the previous configuration's notifications, if any. Changes that could not be written to disk are only in its memory.
+   */
   static async open(options: NotifierOptions, file?: StateFile): Promise<Notifications> {
     const opened = file ?? (await StateFile.open(options.dataFolder, options.log));
     const settings = await settingsOf(options.config, { ...options, version: installation().version });
@@ -106,7 +108,7 @@ export class Notifications {
     }).catch((error: Error) => log('error', 'notifications: alert feed failed', { error: error.stack ?? error.message }));
   }
 
-  /** After the service's database was replaced, or events were lost, alerts that it does not list are resolved. */
+  /** Resolves alerts that the service does not list, after its database was replaced or events were lost. */
   #compare(alerts: readonly Alert[]): void {
     const ids = new Set(alerts.map(({ alert_id: id }) => id));
     const gone = openAlerts(this.file.state.plan).filter(({ id }) => !ids.has(id));
@@ -114,7 +116,7 @@ export class Notifications {
     this.#takeAlerts([...alerts.map(alertChange), ...gone.map((subject) => ({ ...subject, level: null, at }))]);
   }
 
-  /** After a kill the service sends alerts again from the saved cursor, so that they need no write of their own. */
+  /** Does not write at once: after a kill, the service sends the alerts again from the saved cursor. */
   #takeAlerts(changes: readonly Change[], cursor: string | null = this.file.state.cursor): void {
     const { plan: before, cursor: cursorBefore } = this.file.state;
     const plan = this.#planWith(changes);
@@ -130,7 +132,7 @@ export class Notifications {
   #scheduleDecision(ms = DECIDE_MS): void {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {
-      // An exception in a timer would end the scheduler.
+      // An uncaught exception in a timer would end the scheduler.
       try {
         this.#decide();
       } catch (error) {
@@ -147,7 +149,7 @@ export class Notifications {
     if (nextMs !== null) this.#scheduleDecision(Math.min(MAX_SLEEP_MS, Math.max(DECIDE_MS, nextMs - nowMs)));
   }
 
-  /** The notification and the plan that contains it are one write, so that a kill neither loses nor repeats it. Then it is sent. */
+  /** Saves the notification and the plan that contains it in one write, so that a kill neither loses nor repeats it, and then sends it. */
   #enqueue(plan: Plan, lines: readonly Line[], nowMs: number): void {
     const { dashboard, host } = this.#settings;
     const number = this.file.state.number + 1;

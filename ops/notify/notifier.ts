@@ -4,23 +4,23 @@ import type { JobRun, Notifications, NotifierOptions } from './notifications.ts'
 
 export type { JobRun, NotifierState } from './notifications.ts';
 
-/** Sends notifications of alerts and jobs. Its methods do not throw. Only one may run on a data folder. */
+/** Sends notifications of alerts and jobs. Its methods do not throw. Only one instance may run on a data folder. */
 export interface Notifier {
   start(): void;
-  /** For every run, also a successful one, which shows a recovery. */
+  /** Called for every run, including a successful one, which indicates a recovery. */
   jobEnded(name: string, run: JobRun): void;
-  /** Applies another configuration, and maybe another client of the service. */
+  /** Applies a new configuration and, if given, a new client of the service. */
   reload(config: Config, rest?: RestClient): void;
   /** Deliveries in progress may take a few more seconds. */
   stop(): Promise<void>;
 }
 
-/** Without a channel nothing is loaded, opened or written. */
+/** Without a channel, nothing is loaded, opened or written. */
 export function createNotifier(options: NotifierOptions): Notifier {
   let { config, rest } = options;
   let isStopped = true;
   let running: Notifications | null = null;
-  /** Steps run one after another. */
+  /** The last scheduled step; steps run one after another. */
   let last: Promise<void> = Promise.resolve();
   const then = (step: () => void | Promise<void>): Promise<void> => {
     last = last.then(step).catch((error: Error) => options.log('error', 'notifications failed', { error: error.stack ?? error.message }));

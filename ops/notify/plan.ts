@@ -3,28 +3,28 @@ import type { Severity } from '../../src/core/alerts/alert.ts';
 import { HOUR_MS, MINUTE_MS } from '../../src/core/time/time.ts';
 import { CHECK, type Change, changed, type Level, type Subject, subjectSchema, weight, worse } from './subject.ts';
 
-/** Decides what is notified and when: a function of states and times, without a clock or a file. */
+/** Decides what is notified and when, as a function of states and times, without a clock or file access. */
 
 export interface Rules {
   readonly minSeverity: Severity;
   readonly failedJobs: boolean;
   readonly groupMs: number;
-  /** 0: never. */
+  /** 0 disables repeats. */
   readonly repeatMs: number;
-  /** The end of the quiet hours that a time is in; null: it is in none. */
+  /** The end of the quiet hours that contain a time, or null if none do. */
   readonly quietUntil: (ms: number) => number | null;
   readonly quietMinSeverity: Severity;
 }
 
 export const planSchema = v.object({
   subjects: v.record(v.string(), subjectSchema),
-  /** Times of the notifications of the last hour, and of the last one. */
+  /** Times of the notifications in the last hour, and of the last one. */
   sentMs: v.array(v.number()),
 });
 
 export type Plan = Readonly<v.InferOutput<typeof planSchema>>;
 
-/** `passed`: began and ended since the last notification. */
+/** `passed`: started and ended since the last notification. */
 export type LineState = 'raised' | 'changed' | 'resolved' | 'passed';
 
 export function isOver(state: LineState | 'open'): boolean {
@@ -33,27 +33,27 @@ export function isOver(state: LineState | 'open'): boolean {
 
 export interface Line {
   readonly state: LineState;
-  /** Of what is resolved: the worst. */
+  /** For a resolved subject, its worst severity. */
   readonly severity: Severity;
   readonly subject: Subject;
-  /** Episodes that began since the last notification. */
+  /** Episodes that started since the last notification. */
   readonly episodes: number;
 }
 
 export interface Decision {
   readonly plan: Plan;
-  /** Null: no notification now. Empty: a reminder of what is open. */
+  /** Null: no notification now. Empty: a reminder of the open subjects. */
   readonly lines: readonly Line[] | null;
-  /** When to decide again without a further change; null: not needed. */
+  /** When to decide again without a further change, or null if that is not needed. */
   readonly nextMs: number | null;
 }
 
 export const EMPTY_PLAN: Plan = { subjects: {}, sentMs: [] };
 
-/** After this many notifications within an hour they keep a distance, which limits an hour to 32. */
+/** After this many notifications within an hour, they are spaced by DISTANCE_MS, which limits an hour to 32. */
 export const NOTIFICATIONS_AN_HOUR = 20;
 export const DISTANCE_MS = 5 * MINUTE_MS;
-/** The service keeps at most 1,024 open alerts. Resolved subjects are removed first. */
+/** The service holds at most 1,024 open alerts. Resolved subjects are removed first. */
 export const MAX_SUBJECTS = 2048;
 
 /** The plan after a change. */
@@ -74,13 +74,13 @@ export function openAlerts({ subjects }: Plan): Subject[] {
   return Object.values(subjects).filter(({ level, source }) => source === 'alert' && level !== null);
 }
 
-/** Open subjects of which receivers know, the worst first. */
+/** Open subjects that have been notified, the worst first. */
 export function openAsNotified({ subjects }: Plan): Subject[] {
   const open = Object.values(subjects).filter(({ level, notified }) => level !== null && notified !== null);
   return open.sort((a, b) => weight(b.level) - weight(a.level) || (a.since < b.since ? -1 : 1));
 }
 
-/** After the rules changed: open subjects without a notification are judged again. */
+/** After a change of the rules, evaluates open subjects without a notification again. */
 export function reconsidered(plan: Plan, nowMs: number): Plan {
   return withSubjects(plan, (subject) => {
     if (subject.level === null || subject.notified !== null || subject.pending) return subject;
@@ -103,7 +103,7 @@ export function decide(given: Plan, rules: Rules, nowMs: number): Decision {
     pending.filter((subject) => lineOf(subject, rules) === null),
   );
   const all = pending.flatMap((subject) => lineOf(subject, rules) ?? []);
-  // Lines whose group time is not over yet go along with one that is due.
+  // Lines whose group time has not passed are sent together with a line that is due.
   const lines = all.filter(({ severity }) => !isHeld(severity));
   const times = lines.map(({ subject }) => (subject.pending?.firstMs ?? nowMs) + rules.groupMs);
   if (quietUntilMs !== null && lines.length < all.length) times.push(quietUntilMs);
@@ -117,11 +117,11 @@ export function decide(given: Plan, rules: Rules, nowMs: number): Decision {
   const notified = lines.map(({ subject }) => ({ ...subject, notified: visible(subject, subject.level, rules) }));
   const sentMs = [...plan.sentMs.filter((ms) => ms > nowMs - HOUR_MS), nowMs];
   const after = { ...withoutPending(current, notified), sentMs };
-  // What is held by quiet hours, and the next reminder, still have their times.
+  // Lines held by quiet hours, and the next reminder, keep their times.
   return { plan: after, lines: lines.toSorted(byWeight), nextMs: decide(after, rules, nowMs).nextMs };
 }
 
-/** The plan with these subjects, whose pending updates are settled; resolved ones are removed. */
+/** Marks the pending updates of these subjects as settled, and removes resolved subjects. */
 function withoutPending(plan: Plan, settled: readonly Subject[]): Plan {
   if (settled.length === 0) return plan;
   const subjects: Record<string, Subject> = { ...plan.subjects };
@@ -136,14 +136,14 @@ function byWeight(a: Line, b: Line): number {
   return Number(isOver(a.state)) - Number(isOver(b.state)) || weight(b.severity) - weight(a.severity);
 }
 
-/** The level as the rules show it. */
+/** The level after applying the rules. */
 function visible({ metric, source }: Subject, level: Level, { failedJobs, minSeverity }: Rules): Level {
   if (source === 'job' && !failedJobs) return null;
   if (source === 'job' && metric !== CHECK) return level;
   return weight(level) >= weight(minSeverity) ? level : null;
 }
 
-/** The line of a subject with a pending update; null: none is needed. */
+/** The line of a subject with a pending update, or null if none is needed. */
 function lineOf(subject: Subject, rules: Rules): Line | null {
   const { level, notified, pending } = subject;
   if (!pending) return null;
@@ -154,7 +154,7 @@ function lineOf(subject: Subject, rules: Rules): Line | null {
     if (shown !== null) return line('raised', shown);
     return worst === null ? null : line('passed', worst);
   }
-  // A fall below min_severity is the last change notified before the end.
+  // A fall below min_severity is the last change notified before the resolution.
   if (shown === null) return level === null ? line('resolved', worse(notified, worst ?? notified)) : line('changed', level);
   if (shown !== notified || weight(worst) > weight(notified) || pending.episodes > 0 || pending.isNewFinding) return line('changed', shown);
   return null;
@@ -165,7 +165,7 @@ function earliest({ sentMs }: Plan, nowMs: number): number {
   return recent.length < NOTIFICATIONS_AN_HOUR ? 0 : (recent.at(-1) as number) + DISTANCE_MS;
 }
 
-/** After a clock was set back, times that lie ahead would delay notifications until the clock reaches them again. */
+/** After a clock was set back, times in the future would delay notifications until the clock reaches them again. */
 function withoutFutureTimes(plan: Plan, nowMs: number): Plan {
   const isAhead = ({ pending }: Subject): boolean => pending !== null && pending.firstMs > nowMs;
   if (!plan.sentMs.some((ms) => ms > nowMs) && !Object.values(plan.subjects).some(isAhead)) return plan;

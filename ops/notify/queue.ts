@@ -13,18 +13,18 @@ export const queueSchema = v.object({
       createdMs: v.number(),
       bytes: v.number(),
       attempts: v.number(),
-      /** The next attempt is not before. */
+      /** Earliest time of the next attempt. */
       nextMs: v.number(),
     }),
   ),
   delivered: v.number(),
-  /** Since the last delivery: the next notification reports them. */
+  /** Dropped since the last delivery; the next notification reports them. */
   dropped: v.number(),
   droppedInAll: v.number(),
-  /** Attempts that failed since one succeeded. */
+  /** Consecutive failed attempts. */
   failures: v.number(),
   lastSuccessMs: v.nullable(v.number()),
-  /** The last attempt; `detail` is the receiver's answer, or what failed and what to do. */
+  /** The last attempt; `detail` is the receiver's response, or the failure and its remedy. */
   last: v.nullable(v.object({ id: v.string(), ms: v.number(), ok: v.boolean(), detail: v.string() })),
 });
 
@@ -33,7 +33,7 @@ type Waiting = Readonly<Queue['waiting'][number]>;
 
 export interface Settled {
   readonly queue: Queue;
-  /** Notifications that are not tried again. */
+  /** Notifications that are not retried. */
   readonly dropped: readonly { readonly id: string; readonly reason: string }[];
 }
 
@@ -49,18 +49,18 @@ export const EMPTY_QUEUE: Queue = {
 
 export const MAX_WAITING = 50;
 export const MAX_WAITING_BYTES = 512 * 1024;
-/** A notification is tried for this long. */
+/** Attempts continue for this long. */
 export const MAX_AGE_MS = DAY_MS;
 const FIRST_BACKOFF_MS = 5000;
 export const MAX_BACKOFF_MS = HOUR_MS;
 
-/** 5, 10, 20 seconds … up to an hour, each between three quarters and five quarters of it; `random` is from 0 to below 1. */
+/** 5, 10, 20 seconds and so on up to an hour, each multiplied by 0.75 to 1.25; `random` is in [0, 1). */
 export function backoffMs(attempts: number, random: number): number {
   const wait = Math.min(MAX_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** Math.min(attempts - 1, 20));
   return Math.round(wait * (0.75 + random / 2));
 }
 
-/** The queue with one more notification; beyond the limits the oldest are dropped. */
+/** Adds one notification to the queue; beyond the limits, the oldest are dropped. */
 export function added(queue: Queue, id: string, bytes: number, nowMs: number): Settled {
   if (queue.waiting.some((waiting) => waiting.id === id)) return { queue, dropped: [] };
   const waiting: Waiting[] = [...queue.waiting, { id, createdMs: nowMs, bytes, attempts: 0, nextMs: 0 }];
@@ -70,15 +70,18 @@ export function added(queue: Queue, id: string, bytes: number, nowMs: number): S
   return withDropped({ ...queue, waiting }, dropped, `more than ${MAX_WAITING} notifications or ${MAX_WAITING_BYTES / 1024} kB wait`);
 }
 
-/** The notification to try now, else the time of the next attempt; null: none is pending. Those that failed less often go first, so that one that always fails blocks no other. */
+/**
+ * The notification to try now, or else the time of the next attempt; null if none is pending. Notifications with fewer failures go first,
+ * so that one that always fails does not block the others.
+ */
 export function picked({ waiting }: Queue, nowMs: number): { readonly entry: Waiting } | { readonly atMs: number } | null {
   if (waiting.length === 0) return null;
-  const due = waiting.filter(({ nextMs }) => nextMs <= nowMs || nextMs > nowMs + 2 * MAX_BACKOFF_MS); // Or the clock was set back.
+  const due = waiting.filter(({ nextMs }) => nextMs <= nowMs || nextMs > nowMs + 2 * MAX_BACKOFF_MS); // Or the clock went back.
   if (due.length === 0) return { atMs: Math.min(...waiting.map(({ nextMs }) => nextMs)) };
   return { entry: due.reduce((a, b) => (b.attempts < a.attempts ? b : a)) };
 }
 
-/** The queue after an attempt. While a receiver is down, one backoff holds all its notifications. */
+/** The queue after an attempt. While a receiver is down, one backoff applies to all its notifications. */
 export function settled(queue: Queue, id: string, result: Result, nowMs: number, random: number): Settled {
   const entry = queue.waiting.find((waiting) => waiting.id === id);
   if (!entry) return { queue, dropped: [] };
@@ -110,7 +113,7 @@ function withDropped(queue: Queue, waiting: readonly Waiting[], reason: string):
   };
 }
 
-/** What a worker uses of the saved state. */
+/** The part of the saved state that a worker uses. */
 interface SavedQueues {
   readonly state: {
     readonly queues: Readonly<Record<ChannelName, Queue>>;
@@ -122,18 +125,18 @@ interface SavedQueues {
 interface WorkerOptions {
   readonly channel: Channel;
   readonly file: SavedQueues;
-  /** Notifications that are not on the disk yet: if sent before, they could be sent again with another id. */
+  /** Notifications that are not yet on disk. If sent before, they could be sent again with another id. */
   readonly unsaved: ReadonlySet<string>;
   readonly log: Log;
   readonly nowMs: () => number;
 }
 
-/** At the end, a delivery in progress may take this long. */
+/** At shutdown, a delivery in progress may take this long. */
 const LAST_MS = 3000;
-/** Timers do not advance while a machine is suspended. */
+/** Bounds a sleep, because timers do not advance while a machine is suspended. */
 export const MAX_SLEEP_MS = 60_000;
 
-/** Delivers the notifications of one queue one at a time, independently of other channels. */
+/** Delivers the notifications of one queue, one at a time and independently of other channels. */
 export class QueueWorker {
   readonly channel: Channel;
   readonly #options: WorkerOptions;
@@ -147,7 +150,7 @@ export class QueueWorker {
     this.#options = options;
   }
 
-  /** The queue with one more notification. */
+  /** Returns the queue with one more notification. */
   queueWith(id: string, bytes: number): Queue {
     return this.#withDropsLogged(added(this.#queue, id, bytes, this.#options.nowMs()));
   }
@@ -170,7 +173,7 @@ export class QueueWorker {
     });
   }
 
-  /** A delivery that is cut off is sent again after the next start, with the same id. */
+  /** An interrupted delivery is sent again after the next start, with the same id. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     clearTimeout(this.#timer);
@@ -188,7 +191,7 @@ export class QueueWorker {
     const { name, target } = this.channel;
     const { dropped, failures } = this.#queue;
     const result = await this.#attempt(id, dropped);
-    if (this.#ending.signal.aborted && result.kind !== 'delivered') return; // Not a failure of the receiver.
+    if (this.#ending.signal.aborted && result.kind !== 'delivered') return; // An interruption is not a failure of the receiver.
     const after = this.#withDropsLogged(settled(this.#queue, id, result, nowMs(), Math.random()));
     void file.save({ queues: { [name]: after } });
     const fields = { channel: name, target, id };

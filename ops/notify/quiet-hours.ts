@@ -4,9 +4,9 @@ const STEP_MS = 15 * MINUTE_MS;
 const DAY_MINUTES = 1440;
 
 /**
- * Returns a function of a time (ms since the epoch): the end of the quiet hours that it is in, or null. `range` is local time of the
- * zone, such as `22:00-07:00`, also over midnight; null, or equal ends: never quiet. Each step asks for the local time again, so days of
- * 23 and 25 hours and times that do not exist need no rule. Throws RangeError for an unknown zone.
+ * Returns a function that maps a time (ms since the epoch) to the end of the quiet hours that contain it, or null. `range` is local time of
+ * the zone, such as `22:00-07:00`, and may span midnight; null or equal ends mean no quiet hours. Each step computes the local time again,
+ * so days of 23 and 25 hours and skipped times need no special rule. Throws RangeError for an unknown zone.
  */
 export function quietHours(range: string | null, timezone: string | null): (ms: number) => number | null {
   const [from, to] = (range ?? '').split('-').map(minutesOf);

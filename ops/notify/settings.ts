@@ -15,13 +15,16 @@ export interface Settings {
   readonly dashboard: string;
   readonly rules: Rules;
   readonly channels: readonly Channel[];
-  /** Mistakes in the configuration, with what to do. */
+  /** Mistakes in the configuration, with the remedy. */
   readonly problems: readonly string[];
-  /** What works but should be corrected. */
+  /** Settings that work but should be corrected. */
   readonly warnings: readonly string[];
 }
 
-/** The settings of a configuration. A channel that cannot work is a problem and is left out, unless only its file is wrong: that may be corrected. */
+/**
+ * The settings of a configuration. An unusable channel is reported as a problem and left out, unless only its file is wrong, because the
+ * file may be corrected later.
+ */
 export async function settingsOf(
   { ops, rest }: Config,
   { environment, nowMs, version }: Pick<JobContext, 'environment' | 'nowMs' | 'version'>,
@@ -65,7 +68,7 @@ export async function settingsOf(
   };
 }
 
-/** Warnings about files of secrets that every user of this machine can read. */
+/** Warnings about secret files that every user of this machine can read. */
 async function readableByOthers(files: Readonly<Record<string, string | null>>): Promise<string[]> {
   const warnings: string[] = [];
   for (const [key, file] of Object.entries(files)) {

@@ -10,9 +10,9 @@ import { EMPTY_QUEUE, queueSchema } from './queue.ts';
 
 const stateSchema = v.object({
   version: v.literal(1),
-  /** Of the last notification. */
+  /** Number of the last notification. */
   number: v.number(),
-  /** Id of the last change of an alert that is in `plan`. */
+  /** Id of the last alert change that `plan` includes. */
   cursor: v.nullable(v.string()),
   plan: planSchema,
   queues: v.object({ webhook: queueSchema, command: queueSchema, email: queueSchema }),
@@ -23,7 +23,7 @@ const stateSchema = v.object({
   ),
 });
 
-/** What outlives a restart. */
+/** The state that survives a restart. */
 export type State = Readonly<v.InferOutput<typeof stateSchema>>;
 
 export type StateChange = Partial<Omit<State, 'queues' | 'version'>> & { readonly queues?: Partial<State['queues']> };
@@ -37,14 +37,14 @@ export const EMPTY_STATE: State = {
   messages: {},
 };
 
-/** Changes that may wait are written after this long, and refused writes are tried again. */
+/** Deferrable changes are written after this long, and failed writes are retried. */
 const LATER_MS = 60_000;
 
 export function stateFile(dataFolder: string): string {
   return `${dataFolder}/ops/notifications.ndjson`;
 }
 
-/** The state after a change; messages that are in no queue are removed. */
+/** The state after a change; messages that are no longer in a queue are removed. */
 export function withChange(state: State, change: StateChange): State {
   const queues = { ...state.queues, ...change.queues };
   const pending = new Set(CHANNEL_NAMES.flatMap((name) => queues[name].waiting.map(({ id }) => id)));
@@ -52,7 +52,7 @@ export function withChange(state: State, change: StateChange): State {
   return { ...state, ...change, queues, messages: Object.fromEntries(messages) };
 }
 
-/** The state on the disk, for readers. Rejects for a file that this version did not write. */
+/** The state on disk, for readers. Rejects for a file that this version did not write. */
 export async function readState(dataFolder: string): Promise<State> {
   return parseState((await readIfThere(stateFile(dataFolder))) ?? '');
 }
@@ -62,16 +62,16 @@ export function parseState(text: string): State {
 }
 
 /**
- * The state and its file. Each write replaces the whole file atomically, so that a kill or a power cut leaves the state before a
- * change or after it. While the disk refuses writes the state is in memory only.
+ * The state and its file. Each write replaces the whole file atomically, so that a kill or a power cut leaves the state either before or
+ * after a change. While writes to the disk fail, the state is only in memory.
  */
 export class StateFile {
   readonly #file: string;
   readonly #log: Log;
   #state: State;
-  /** As it is on the disk. */
+  /** The state on disk. */
   #written: State;
-  /** The write that has not begun yet; it includes every change made until then. */
+  /** The write that has not started yet; it includes every change made until it starts. */
   #queued: Promise<void> | null = null;
   #last: Promise<void> = Promise.resolve();
   #later: NodeJS.Timeout | undefined;
@@ -102,19 +102,22 @@ export class StateFile {
     return this.#state;
   }
 
-  /** Applies a change at once; resolves when the disk has stored or refused it. */
+  /** Applies a change at once; resolves when it is on disk or the write has failed. */
   save(change: StateChange): Promise<void> {
     this.#state = withChange(this.#state, change);
     return this.#write();
   }
 
-  /** Applies a change that is received again after a kill: to spare flash it is written with the next one, or within a minute. */
+  /**
+   * Applies a change that would be received again after a kill. To reduce flash wear, it is written with the next
+   * change, or within a minute.
+   */
   note(change: StateChange): void {
     this.#state = withChange(this.#state, change);
     this.#writeLater();
   }
 
-  /** Writes what is not on the disk yet, once. */
+  /** Writes the state if it differs from the one on disk. */
   async flush(): Promise<void> {
     if (this.#state !== this.#written) await this.#write();
     await this.#last;
@@ -123,7 +126,7 @@ export class StateFile {
 
   #write(): Promise<void> {
     this.#queued ??= this.#last = this.#last.then(async () => {
-      await new Promise(setImmediate); // Changes of one turn are one write.
+      await new Promise(setImmediate); // Combines the changes of one turn into one write.
       this.#queued = null;
       this.#cancelLater();
       await this.#writeNow();

@@ -1,10 +1,10 @@
 import * as v from 'valibot';
 import { type Alert, nodeOfAlertId, SEVERITIES, type Severity } from '../../src/core/alerts/alert.ts';
 
-/** How bad a subject is; null: resolved. Jobs use the severities of alerts: CRITICAL, ERROR for UNKNOWN, WARNING. */
+/** Severity of a subject; null means resolved. Jobs use the severities of alerts: CRITICAL, ERROR for UNKNOWN, WARNING. */
 export type Level = Severity | null;
 
-/** 0: resolved. SEVERITIES has the least severe first. */
+/** 0 means resolved. SEVERITIES starts with the least severe. */
 export function weight(level: Level): number {
   return level === null ? 0 : SEVERITIES.indexOf(level) + 1;
 }
@@ -16,10 +16,10 @@ export function worse<L extends Level>(a: L, b: L): L {
 const levelSchema = v.nullable(v.picklist(SEVERITIES));
 
 const changeSchema = v.object({
-  /** Of the subject: all episodes of one metric of one node share it. */
+  /** Key of the subject: all episodes of one metric of one node share it. */
   key: v.string(),
   source: v.picklist(['alert', 'job']),
-  /** Of the episode. */
+  /** Id of the episode. */
   id: v.string(),
   node: v.string(),
   /** The metric, or the job's name. */
@@ -31,23 +31,23 @@ const changeSchema = v.object({
   threshold: v.nullable(v.number()),
   /** Output of a job. */
   lines: v.array(v.string()),
-  /** Findings of health_check: a new one is an update although the level stays. */
+  /** Findings of health_check. A new finding is an update even if the level stays the same. */
   findings: v.array(v.string()),
 });
 
 export const subjectSchema = v.object({
   ...changeSchema.entries,
-  /** When the present or last episode began, ISO 8601. */
+  /** Start of the current or last episode, ISO 8601. */
   since: v.string(),
-  /** The level of the last notification; null: resolved, or none yet. */
+  /** The level of the last notification; null if resolved or not notified yet. */
   notified: levelSchema,
-  /** What happened since the last notification. */
+  /** Changes since the last notification. */
   pending: v.nullable(
     v.object({
       firstMs: v.number(),
-      /** Episodes that began. */
+      /** Number of episodes that started. */
       episodes: v.number(),
-      /** The worst level meanwhile. */
+      /** The worst level since the last notification. */
       worst: levelSchema,
       isNewFinding: v.boolean(),
     }),
@@ -56,7 +56,7 @@ export const subjectSchema = v.object({
 
 /** A change of an alert's episode, or of a job. */
 export type Change = Readonly<v.InferOutput<typeof changeSchema>>;
-/** An alert or a job: its state, and what receivers know of it. */
+/** An alert or a job: its state, and the state last notified. */
 export type Subject = Readonly<v.InferOutput<typeof subjectSchema>>;
 
 export function alertChange(alert: Alert): Change {
@@ -79,12 +79,12 @@ export function alertChange(alert: Alert): Change {
 
 const MAX_LINES = 10;
 const MAX_FINDINGS = 64;
-/** The job whose warnings are notified as well: its findings are about the machine, not about the job. */
+/** The only job whose warnings are notified, because its findings are about the machine and not about the job. */
 export const CHECK = 'health_check';
 
 const LEVELS = { OK: null, WARNING: 'WARNING', CRITICAL: 'CRITICAL', UNKNOWN: 'ERROR' } as const;
 
-/** The findings in a job's lines, `STATUS  topic: text`, without the summary of health_check. */
+/** The findings in a job's lines, `STATUS  topic: text`, without the summary line of health_check. */
 function findingsOf(lines: readonly string[]): { readonly level: Severity; readonly head: string; readonly line: string }[] {
   return lines.flatMap((line) => {
     const [, status, topic] = /^(WARNING|CRITICAL|UNKNOWN)\s+([^:]+):/.exec(line) ?? [];
@@ -93,14 +93,14 @@ function findingsOf(lines: readonly string[]): { readonly level: Severity; reado
   });
 }
 
-/** A run of a job that ended. A job that ends with WARNING has done its work. */
+/** The change for a run that ended. A job that ends with WARNING has completed its work. */
 export function jobChange(
   host: string,
   name: string,
   run: { readonly started: string; readonly status: keyof typeof LEVELS; readonly lines: readonly string[] },
 ): Change {
   const all = findingsOf(run.lines);
-  // Alerts and failed jobs have notifications of their own.
+  // Alerts and failed jobs are notified separately.
   const findings = name === CHECK ? all.filter(({ head }) => !/^\w+ (alerts$|job )/.test(head)) : all;
   let level: Level = LEVELS[run.status];
   if (name === CHECK && level !== null && all.length > 0) level = findings.map((finding) => finding.level).reduce<Level>(worse, null);
@@ -121,11 +121,11 @@ export function jobChange(
   };
 }
 
-/** The subject after a change; the same object if the change is no update. */
+/** Returns the subject after a change, or the same object if the change is not an update. */
 export function changed(given: Subject | undefined, change: Change, nowMs: number): Subject | undefined {
   const before: Subject = given ?? { ...change, level: null, since: change.at, notified: null, pending: null };
   const isOther = change.id !== before.id;
-  if (isOther && change.level === null && before.level !== null) return given; // The end of an older episode.
+  if (isOther && change.level === null && before.level !== null) return given; // This is the end of an older episode.
   const isNewFinding = before.level !== null && change.findings.some((finding) => !before.findings.includes(finding));
   if (!isOther && change.level === before.level && !isNewFinding) return given;
   const isEpisode = change.level !== null && (before.level === null || isOther);

@@ -27,16 +27,16 @@ export interface NodeSums {
 export interface CollectedRows {
   readonly files: number;
   rows: number;
-  /** Lines that are no rows, torn ones included. */
+  /** Lines that are not rows, including torn ones. */
   unreadable: number;
-  /** There are rows before the period: collecting had begun by then. */
+  /** Whether there are rows before the period, so that collection had started by then. */
   hasEarlier: boolean;
-  /** Of this machine's node, in the order of files and lines. */
+  /** Rows of this machine's node, in the order of files and lines. */
   readonly service: ServiceRow[];
   readonly nodes: Map<string, NodeSums>;
 }
 
-/** The text of a column; null: unavailable, or a file of another version without the column. */
+/** The text of a column; null if unavailable, or if the file is of another version without the column. */
 type Cells = (column: string) => string | null;
 
 const NEEDED = ['time', 'node_name', 'local', 'answered'];
@@ -53,7 +53,7 @@ export async function readRows(folder: string, { fromMs, toMs }: Period, signal:
   const torn = (): void => {
     found.unreadable += 1;
   };
-  // Texts that stay: a substring of a line would keep the block in memory that was read with it.
+  // Copies strings that are retained: a substring of a line would keep the block in memory from which it was read.
   const texts = new Map<string, string>();
   const detached = (text: string): string => {
     const known = texts.get(text) ?? Buffer.from(text).toString();
@@ -77,7 +77,7 @@ export async function readRows(folder: string, { fromMs, toMs }: Period, signal:
   return found;
 }
 
-/** The rows of a file, each as a function from the name of a column to its text; null for each line that is no row. */
+/** The rows of a file, each as a function from a column name to its text; null for each line that is not a row. */
 async function* rowsIn(file: string, options: ReadOptions): AsyncGenerator<Cells | null> {
   let columns: ReadonlyMap<string, number> | null = null;
   for await (const lines of linesOf(file, options)) {
@@ -98,7 +98,7 @@ function numberIn(cells: Cells, column: string): number | null {
   return Number.isFinite(value) ? value : null;
 }
 
-/** A row of this machine's node. Null: unavailable. */
+/** A row of this machine's node; null values are unavailable. */
 export type ServiceRow = Readonly<ReturnType<typeof serviceRow>>;
 
 function serviceRow(
@@ -124,7 +124,7 @@ function serviceRow(
     cpuSeconds: number('service_cpu_seconds'),
     hertz: number('configured_hertz'),
     samples: number('samples'),
-    /** Statuses sent to the ROS 2 graph. */
+    /** Number of statuses sent to the ROS 2 graph. */
     published: number('published_statuses'),
     open: { WARNING: number('open_warning'), ERROR: number('open_error'), CRITICAL: number('open_critical') },
   };
@@ -154,7 +154,7 @@ function addToNode(nodes: Map<string, NodeSums>, node: string, cells: Cells, rea
 
 export type CollectedAlerts = Readonly<Awaited<ReturnType<typeof readAlerts>>>;
 
-/** From all files: an episode that is still open may have begun long before the period. Times are those of the nodes' clocks. */
+/** Reads all files, because an episode that is still open may have started long before the period. Times are those of the nodes' clocks. */
 export async function readAlerts(folder: string, node: string, { fromMs, toMs }: Period, signal: AbortSignal) {
   const files = (await datedFiles(folder, ALERTS_FILE)).map(({ name }) => name).sort();
   const last = new Map<string, AlertRecord>();
@@ -164,7 +164,7 @@ export async function readAlerts(folder: string, node: string, { fromMs, toMs }:
   const torn = (): void => {
     unreadable += 1;
   };
-  // By sequence: clocks of nodes may be set back.
+  // Ordered by sequence, because clocks of nodes may be set back.
   const keepLatest = (of: Map<string, AlertRecord>, record: AlertRecord): void => {
     if ((of.get(record.alert_id)?.sequence ?? -1) < record.sequence) of.set(record.alert_id, record);
   };
@@ -183,12 +183,12 @@ export async function readAlerts(folder: string, node: string, { fromMs, toMs }:
   const count = (severity: Severity): number => open.filter((record) => record.severity === severity).length;
   return {
     files: files.length,
-    /** Lines that are no records, torn ones included. */
+    /** Lines that are not records, including torn ones. */
     unreadable,
-    /** Of this node: the last change of each episode that was open when the period began, and every change in the period. */
+    /** For this node: the last change of each episode that was open at the start of the period, and every change in the period. */
     openBefore: [...lastBefore.values()].filter((record) => !record.resolved && record.node === node),
     changes: changes.sort((a, b) => a.sequence - b.sequence),
-    /** Open at the end of the period: of this node, and the number of all nodes by severity. */
+    /** Open at the end of the period: the records of this node, and the number over all nodes by severity. */
     open: open.filter((record) => record.node === node),
     openOfAll: Object.fromEntries(SEVERITIES.map((severity) => [severity, count(severity)])) as Record<Severity, number>,
   };

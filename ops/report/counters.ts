@@ -4,21 +4,22 @@ import type { PlacedRow } from './timeline.ts';
 const ROUNDING = 1e-6;
 
 /**
- * The statuses that the service published, by the growth of its own counters from row to row, against the sampling intervals between the
- * rows. A run of the service that ended may have taken samples after its last row: up to the next row they are neither received nor lost.
+ * Counts the statuses that the service published, from the growth of its own counters between rows, against the sampling
+ * intervals between the rows. A service run that ended may have taken samples after its last row: those up to the next row count
+ * neither as received nor as lost.
  */
 export function countStatuses(rows: readonly PlacedRow[], configuredHertz: number) {
   let hertz = rows.find((row) => row.hertz !== null)?.hertz ?? configuredHertz;
   const total = { expected: 0, received: 0, notPublished: 0, unknown: 0 };
-  /** Of the run of the service that responded last. */
+  /** Totals of the service run that responded last. */
   let run = { expected: 0, samples: 0, published: 0 };
   let response: PlacedRow | null = null;
-  /** Intervals since that response, and of these the ones up to the row after it. */
+  /** Intervals since that response, and the part of them up to the first row after it. */
   let since = 0;
   let untilNextRow = 0;
 
   const endRun = (): void => {
-    // Counters of one row are not read at the same time: only over a whole run does the smaller one count.
+    // Counters of one row are not read at the same instant, so the smaller one counts only over a whole run.
     const received = Math.min(run.samples, run.published, run.expected);
     total.expected += run.expected;
     total.received += received;
@@ -31,7 +32,7 @@ export function countStatuses(rows: readonly PlacedRow[], configuredHertz: numbe
     total.unknown += response === null ? since : Math.min(since, untilNextRow);
   };
 
-  /** By row, of the samples expected since the row before; null: not known. */
+  /** By row, in percent of the samples expected since the previous row; null if unknown. */
   const ratePercent = rows.map((row, i): number | null => {
     const before = rows[i - 1];
     hertz = row.hertz ?? hertz;
@@ -61,7 +62,7 @@ export function countStatuses(rows: readonly PlacedRow[], configuredHertz: numbe
     const received = Math.min(samples, published ?? samples, expected);
     total.expected += expected;
     total.notPublished += Math.min(samples, expected) - received;
-    // Without a response before, it is not known when this run of the service began.
+    // Without an earlier response, the start of this service run is unknown.
     total.received += last === null ? 0 : received;
     total.unknown += last === null ? expected : Math.min(expected - received, afterLast);
     return last === null ? null : share(received, intervals);
@@ -84,12 +85,12 @@ export function countStatuses(rows: readonly PlacedRow[], configuredHertz: numbe
     lost: { notSampled: expected - received - unknown - notPublished, notPublished, notDelivered: 0, unknown },
     byEvents: null,
   };
-  /** Rows with a response but without a count of published statuses: the samples count there. */
+  /** Rows with a response but without a count of published statuses; there, the samples are counted instead. */
   const rowsWithoutPublished = rows.filter(({ answered, published }) => answered && published === null).length;
   return { reliability, rowsWithoutPublished, ratePercent };
 }
 
-/** If two rows are not a whole number of periods apart, one sample more or less is between them. */
+/** If two rows are not a whole number of periods apart, there may be one sample more or less between them. */
 function share(samples: number, intervals: number): number | null {
   if (intervals <= 0) return null;
   return samples > intervals - 1 ? 100 : (100 * samples) / intervals;

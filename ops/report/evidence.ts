@@ -18,9 +18,9 @@ import { rowGaps, type StoredSamples } from './gaps.ts';
 import type { Period } from './period.ts';
 import { type ClockEvent, coverage, inMilliseconds, type PlacedRow } from './timeline.ts';
 
-/** Alerts are collected less often than rows: within this time before the last row both must have agreed once. */
+/** Alerts are collected less often than rows. Both must have agreed once within this time before the last row. */
 const AGREE_MS = 10 * MINUTE_MS;
-/** A shorter time at the begin has no point in the charts. */
+/** A shorter time at the start has no point in the charts. */
 const LEAST_SECONDS = 30;
 const MORE_RESTARTS =
   'whether there were more restarts in the minute before each that was seen; journalctl --unit=edge-health lists every start';
@@ -29,15 +29,15 @@ const PUBLISHED_REMEDY =
 
 export interface Collected {
   readonly period: Period;
-  /** At least one. */
+  /** Contains at least one row. */
   readonly rows: readonly PlacedRow[];
   readonly events: readonly ClockEvent[];
-  /** There are rows before the period. */
+  /** Whether there are rows before the period. */
   readonly hasEarlier: boolean;
-  /** The rows are of this machine's node alone. Otherwise alerts that /status counts may be those of another node. */
+  /** Whether the rows are only of this machine's node. Otherwise, alerts that /status counts may belong to another node. */
   readonly isAlone: boolean;
   readonly alerts: CollectedAlerts;
-  /** collect_alerts has run: without a change there was none. */
+  /** Whether collect_alerts has run; if it has, no collected change means that there was none. */
   readonly hasAlerts: boolean;
   readonly stored: StoredSamples;
   readonly configuredHertz: number;
@@ -46,7 +46,7 @@ export interface Collected {
 export interface CollectedEvidence {
   readonly evidence: Evidence;
   readonly series: ChartSeries;
-  /** What the rows cannot show about a criterion, beside what the engine finds missing. */
+  /** What the rows cannot show about a criterion, in addition to what the engine reports as missing. */
   readonly missing: Readonly<Partial<Record<Criterion, readonly string[]>>>;
 }
 
@@ -62,7 +62,7 @@ export function evidenceOf(collected: Collected): CollectedEvidence {
   const clockSteps = events.filter(({ kind }) => kind === 'step').map(({ at, latest, seconds }) => ({ at, seconds, wall: isoUtc(latest) }));
   const worst = (severity: Severity): number => episodes.filter((episode) => episode.severity === severity).length;
 
-  // A chart has a point per row, with the values of the time before it, and one without values where nothing is known of that time.
+  // A chart has a point per row, with the values of the time before it; a point has no values if nothing is known about that time.
   const end = spans.at(-1)?.to ?? 0;
   const isFromBegin = spans[0]?.from === 0;
   const points = rows
@@ -113,7 +113,7 @@ export function evidenceOf(collected: Collected): CollectedEvidence {
   };
 }
 
-/** The runs of the service. Why one ended is not collected, except for a reboot and an upgrade. */
+/** The runs of the service. The cause of an end is not collected, except for a reboot and an upgrade. */
 function runsOf(rows: readonly PlacedRow[]): ServiceRun[] {
   const runs: ServiceRun[] = [];
   let before: PlacedRow | null = null;
@@ -121,7 +121,7 @@ function runsOf(rows: readonly PlacedRow[]): ServiceRun[] {
     if (!row.answered) continue;
     if (row.started !== null && row.started !== runs.at(-1)?.started) {
       const age = (row.ms - Date.parse(row.started)) / 1000;
-      // A clock set since then may show any age. The run began after the row before, and not later than this one.
+      // The age is unreliable if the clock was set since then. The run started after the previous row, and not later than this one.
       const from = Math.min(row.at, Math.max(before?.at ?? Number.NEGATIVE_INFINITY, Number.isNaN(age) ? row.at : row.at - age));
       runs.push({ from, started: row.started, version: row.version ?? '', ...causeOf(row, before), unseen: 0 });
     }
@@ -147,7 +147,7 @@ function memoryOf(rows: readonly PlacedRow[]): MemoryEvidence {
   };
 }
 
-/** CPU time of the service between rows of one run, and from its start if it began within the period; by row in percent. */
+/** CPU time of the service between rows of one run, including from its start if that is in the period; by row in percent. */
 function cpuOf(rows: readonly PlacedRow[], runs: readonly ServiceRun[]): { cpu: CpuEvidence; cpuPercent: (number | null)[] } {
   const total = { cpuSeconds: 0, awakeSeconds: 0 };
   const host = { weighted: 0, seconds: 0 };
@@ -183,7 +183,10 @@ function cpuOf(rows: readonly PlacedRow[], runs: readonly ServiceRun[]): { cpu: 
 
 type Episode = ChartSeries['alerts'][number];
 
-/** The episodes of this node in the period, with the worst severity of each. Changes have wall-clock times only; rows place them on the axis. */
+/**
+ * The episodes of this node in the period, with the worst severity of each. Changes have only wall-clock times; rows
+ * map them to the time axis.
+ */
 function episodesOf({ changes, openBefore }: CollectedAlerts, rows: readonly PlacedRow[], { fromMs }: Period): Episode[] {
   const episodes = new Map<string, Episode>();
   const add = ({ alert_id: alertId, metric, resolved, severity }: AlertRecord, at: number): void => {
@@ -205,7 +208,7 @@ function episodesOf({ changes, openBefore }: CollectedAlerts, rows: readonly Pla
   return [...episodes.values()];
 }
 
-/** Open alerts at the end, by the files of alerts/ and by what /status counted in the last rows. */
+/** Open alerts at the end, according to the files of alerts/ and to the counts of /status in the last rows. */
 function openAlerts({ alerts, hasAlerts, isAlone, rows }: Collected): {
   readonly evidence: Omit<AlertEvidence, 'episodes'>;
   readonly missing: readonly string[];
@@ -224,7 +227,7 @@ function openAlerts({ alerts, hasAlerts, isAlone, rows }: Collected): {
   const agrees = (severity: Severity): boolean =>
     late.some((row) => row.open[severity] === null || row.open[severity] === alerts.openOfAll[severity]);
   const differing = SEVERITIES.filter((severity) => !agrees(severity));
-  // An alert that only /status counts is this node's if there is no other.
+  // An alert that only /status counts belongs to this node if there is no other node.
   const more = isAlone && differing.includes('CRITICAL') ? Math.max(0, (last.open.CRITICAL ?? 0) - alerts.openOfAll.CRITICAL) : 0;
   const counted = Array.from({ length: more }, (_, i): OpenEpisode => {
     const alertId = `${last.node}: counted by /status at ${isoUtc(last.ms)} (${i + 1})`;

@@ -7,15 +7,15 @@ import { isoUtc } from '../../src/core/time/time.ts';
 import type { Period } from './period.ts';
 import { type ClockEvent, inMilliseconds, NEAR_SECONDS, type PlacedRow } from './timeline.ts';
 
-/** A longer gap is listed. */
+/** Gaps longer than this are listed. */
 const LISTED_SECONDS = { rows: NEAR_SECONDS, samples: 60 };
-/** Shorter ones at the ends of what could be read are none. */
+/** Shorter gaps at the ends of the readable range are not counted. */
 const SEAM_MS = 1000;
-/** The service may hold samples in memory for so long before they can be read. */
+/** The service may hold samples in memory for this long before they can be read. */
 const SETTLED_MS = 5000;
 const OFF = 'the machine was off';
 
-/** The suspends and clock steps that explain a part of a gap. */
+/** The suspends and clock steps that explain part of a gap. */
 function excuses(events: readonly ClockEvent[]): string {
   return events
     .filter(({ kind, seconds }) => kind === 'suspend' || seconds > 0)
@@ -24,8 +24,8 @@ function excuses(events: readonly ClockEvent[]): string {
 }
 
 /**
- * Gaps between rows with a response. If nothing was collected before the period, they begin with the first row: what came before it is
- * unknown. Time is that of the boot-time clock, so that only suspends are left to explain.
+ * Gaps between rows with a response. If nothing was collected before the period, they start with the first row, because the time before it
+ * is unknown. Times are on the boot-time clock, so that only suspends need an explanation.
  */
 export function rowGaps(
   rows: readonly PlacedRow[],
@@ -65,11 +65,11 @@ export function rowGaps(
 
 export interface StoredSamples {
   readonly gaps: CoverageEvidence | null;
-  /** Why they could not be read; null: they were. */
+  /** Why the samples could not be read, or null. */
   readonly problem: string | null;
 }
 
-/** Gaps between the samples that the service has stored. What is older than its oldest sample is unknown. */
+/** Gaps between the samples that the service has stored. Nothing is known about the time before its oldest sample. */
 export async function storedGaps(
   rest: RestClient,
   node: string,
@@ -105,7 +105,7 @@ export async function storedGaps(
       count += 1;
     }
     add(endMs);
-    // Time that came twice, because the clock was put back, has samples of one time that may hide a gap of the other.
+    // Time that occurred twice, because the clock was set back, has samples of one pass that may hide a gap in the other.
     const twice = events.reduce((sum, { kind, seconds }) => sum + (kind === 'step' ? Math.max(0, -seconds) : 0), 0);
     unscannedSeconds = Math.max(unscannedSeconds, twice, (toMs - endMs) / 1000);
     const unread = (isFromBegin ? 0 : beginMs - fromMs) + (toMs - endMs);
@@ -116,7 +116,7 @@ export async function storedGaps(
   }
 }
 
-/** What is left of a gap between two time stamps without the suspends and forward clock steps in it. */
+/** The part of a gap between two time stamps that its suspends and forward clock steps do not explain. */
 function unexplained(from: number, to: number, events: readonly ClockEvent[]): CoverageGap {
   const between = events.filter((event) => missingMs(event, from, to) > 0);
   const wasOff = events.some(({ earliest, kind, latest }) => kind === 'off' && earliest < to && latest > from);
@@ -131,8 +131,8 @@ function unexplained(from: number, to: number, events: readonly ClockEvent[]): C
 }
 
 /**
- * How much of the time between two stamps an event took away. No sample is taken in it: it lies in a gap which its bounds fit into as
- * a whole, else only what lies between its bounds in any case counts. At most 0: nothing.
+ * How much of the time between two stamps an event removed. No sample is taken during the event. If the event fits within the bounds as a
+ * whole, all of it counts; otherwise only the part that lies between the bounds in any case. Zero or less means nothing.
  */
 function missingMs({ earliest, latest, seconds }: ClockEvent, from: number, to: number): number {
   const all = seconds * 1000;

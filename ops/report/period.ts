@@ -22,7 +22,7 @@ export function periodOf(options: JobArguments['options'], nowMs: number): Perio
   if (from !== undefined && to !== undefined && daysText !== undefined) {
     throw new UsageError('--from, --to and --days are given; two of them define the period');
   }
-  // Without --days a period with --from lasts until now.
+  // Without --days, a period with --from lasts until now.
   const defaultTo = from !== undefined && daysText !== undefined ? Date.parse(from) + days * DAY_MS : nowMs;
   const toMs = to === undefined ? defaultTo : Date.parse(to);
   const period = { fromMs: from === undefined ? toMs - days * DAY_MS : Date.parse(from), toMs: Math.min(toMs, nowMs) };

@@ -1,4 +1,4 @@
-/** The wording of a report that comes from collected files instead of an observed run. */
+/** The wording of a report made from collected files instead of an observed run. */
 import type { Evidence } from '../../harness/engine/evidence.ts';
 import type { Criterion, Judgement, TestVerdict } from '../../harness/engine/judgement.ts';
 import type { compose } from '../../harness/report/compose.ts';
@@ -7,7 +7,7 @@ import type { JobResult, JobStatus } from '../lib/job.ts';
 import type { NodeSums } from './collected.ts';
 import type { PlacedRow } from './timeline.ts';
 
-/** How a criterion is computed, if not as in an observed run. */
+/** How a criterion is computed, if it differs from an observed run. */
 const FORMULAS: Readonly<Partial<Record<Criterion, string>>> = {
   uptime:
     'observed = time between rows of one boot, by CLOCK_BOOTTIME, that are at most 150 s apart or show the same run of the service, and up to 150 s at both ends of the period, ≥ 168 h; ' +
@@ -19,7 +19,7 @@ const FORMULAS: Readonly<Partial<Record<Criterion, string>>> = {
     'episodes of severity CRITICAL open at the end, by the changes in alerts/ and by what /status counted in the last rows, = 0; both must have the same number open',
 };
 
-/** How to get evidence that is missing, next time or now. */
+/** How to get missing evidence, now or for the next report. */
 const REMEDIES: Readonly<Record<Criterion, string>> = {
   uptime: 'keep ops.collect_metrics at every minute for 168 h, and report 7 days',
   reliability: 'keep ops.collect_metrics at every minute, or run: edge-health harness run',
@@ -29,7 +29,7 @@ const REMEDIES: Readonly<Record<Criterion, string>> = {
   integrity: 'report while the service runs and has the samples of the whole period, and keep ops.collect_metrics at every minute',
 };
 
-/** A judgement of collected files: nothing passes without all its evidence, and what is missing comes with how to get it. */
+/** A judgement of collected files. No criterion passes without all its evidence, and each missing piece comes with the way to get it. */
 export function judgementOfCollected(judgement: Judgement, { reliability }: Evidence, missing: readonly string[]): Judgement {
   const { criterion, formula, summary, verdict } = judgement;
   const isIncomplete = verdict === 'PASS' && missing.length > 0;
@@ -37,7 +37,7 @@ export function judgementOfCollected(judgement: Judgement, { reliability }: Evid
   const percent = (Math.floor((1e5 * received) / expected) / 1e3).toFixed(3);
   const statuses = missing.length > 0 ? 'samples taken' : 'statuses published';
   const counted = `${received} of ${expected} ${statuses} (${percent} %), ${expected - received - unobserved} not${unobserved > 0 ? `, ${unobserved} not known` : ''}, by the counters of the service.`;
-  // What the engine takes from the topic and from REST comes from the files and from /status here.
+  // The engine's words for the topic and for REST are replaced by the sources used here: the files and /status.
   const words = (text: string): string =>
     criterion === 'alerts' ? text.replace('by the topic', 'by alerts/').replace('by /alerts', 'by /status') : text;
   return {
@@ -51,7 +51,7 @@ export function judgementOfCollected(judgement: Judgement, { reliability }: Evid
   };
 }
 
-/** Notes of the report: lines that cannot be read, and rows without a response. */
+/** Notes of the report: unreadable lines, and rows without a response. */
 export function notesOf(unreadable: number, rows: readonly PlacedRow[]): string[] {
   const lines = unreadable === 1 ? '1 line' : `${unreadable} lines`;
   const byReason = Map.groupBy(
@@ -64,10 +64,10 @@ export function notesOf(unreadable: number, rows: readonly PlacedRow[]): string[
   ];
 }
 
-/** Longer lists are cut. */
+/** Longer lists are truncated. */
 const MOST_NODES = 50;
 
-/** One line per node with its values: this machine's first, the others by name. */
+/** One line per node with its values: this machine's node first, the others by name. */
 export function nodeNotes(nodes: ReadonlyMap<string, NodeSums>): string[] {
   const sorted = [...nodes.values()].sort((a, b) => Number(b.local) - Number(a.local) || (a.node < b.node ? -1 : 1));
   const notes = sorted.slice(0, MOST_NODES).map(({ metrics, node, rows, stale }) => {
@@ -82,7 +82,7 @@ export function nodeNotes(nodes: ReadonlyMap<string, NodeSums>): string[] {
 
 const STATUS: Readonly<Record<TestVerdict, JobStatus>> = { PASS: 'OK', INCOMPLETE: 'WARNING', FAIL: 'CRITICAL' };
 
-/** What the job prints; `folder` is that of the report, null: not written. */
+/** The output of the job; `folder` is the folder of the report, or null if it was not written. */
 export function resultOf(report: ReturnType<typeof compose>, folder: string | null): JobResult {
   const { judgements, notes, series: _, statement, verdict, ...rest } = report;
   const status = STATUS[verdict];

@@ -1,37 +1,40 @@
-/** Puts the rows in the order in which they were written, on one time axis, whatever the wall clock showed. */
+/** Puts the rows in the order in which they were written, on one time axis, independent of the wall clock. */
 import type { MonitoringGap, WatchedSpan } from '../../harness/engine/evidence.ts';
 import type { ServiceRow } from './collected.ts';
 import type { Period } from './period.ts';
 
-/** Two rows at most this far apart cover the time between them, and likewise a row and an end of the period. One row a minute is usual, and one may fail. */
+/**
+ * Two rows that are at most this far apart cover the time between them, and so do a row and an end of the period. One row a minute is
+ * usual, and one may be missing.
+ */
 export const NEAR_SECONDS = 150;
-/** A smaller difference between two clocks is rounding or drift. */
+/** A smaller difference between two clocks is caused by rounding or drift. */
 const JUMP_SECONDS = 1;
-/** A wall clock that is slewed or drifts may differ by this share of the time that passed. */
+/** A slewed or drifting wall clock may differ by this fraction of the elapsed time. */
 const DRIFT = 0.0005;
 const SLEWED_SECONDS = 5;
 
 export interface PlacedRow extends ServiceRow {
-  /** Seconds since the begin of the period, by the boot-time clock; over a reboot by the wall clock. */
+  /** Seconds since the start of the period, by the boot-time clock; across a reboot, by the wall clock. */
   readonly at: number;
-  /** Seconds of CLOCK_BOOTTIME and CLOCK_MONOTONIC. What a row lacks is continued from the row before. */
+  /** Seconds of CLOCK_BOOTTIME and CLOCK_MONOTONIC. Missing values are extrapolated from the previous row. */
   readonly boot: number;
   readonly mono: number;
-  /** Id of the boot; empty: not known. */
+  /** Id of the boot; empty if unknown. */
   readonly bootOf: string;
-  /** Nothing is known about the time since the row before. */
+  /** True if nothing is known about the time since the previous row. */
   readonly fresh: boolean;
 }
 
-/** Time suspended, a step of the wall clock, or a reboot, between a row and the one before. */
+/** A suspend, a step of the wall clock, or a reboot, between a row and the previous one. */
 export interface ClockEvent {
   readonly kind: 'suspend' | 'step' | 'off';
-  /** Of a step: positive if the clock was put forward. Of a reboot: 0. */
+  /** For a step, positive if the clock was set forward; for a reboot, 0. */
   readonly seconds: number;
   readonly at: number;
   /** Index of the row after it. */
   readonly row: number;
-  /** The wall clock showed a time between these right after it, or while the machine was off; milliseconds. */
+  /** The wall clock showed a time between these right after the event, or while the machine was off; milliseconds. */
   readonly earliest: number;
   readonly latest: number;
 }
@@ -39,8 +42,9 @@ export interface ClockEvent {
 export const inMilliseconds = (seconds: number): number => Math.round(seconds * 1000) / 1000;
 
 /**
- * Boots are in the order of their last rows, since a clock is right at the end of a boot rather than at its begin; within a boot the
- * seconds since then decide. Rows without a boot id are placed by the wall clock, and belong to the boot of the row before.
+ * Boots are ordered by their last rows, because a clock is more likely to be right at the end of a boot than at its start;
+ * within a boot, rows are ordered by the seconds since boot. Rows without a boot id are placed by the wall clock, and belong to
+ * the boot of the previous row.
  */
 export function placeRows(rows: readonly ServiceRow[], fromMs: number): PlacedRow[] {
   const { known = [], unknown = [] } = Object.groupBy(rows, ({ bootId }) => (bootId === null ? 'unknown' : 'known'));
@@ -57,7 +61,7 @@ export function placeRows(rows: readonly ServiceRow[], fromMs: number): PlacedRo
   merged.push(...unknown.slice(next));
 
   const placed: PlacedRow[] = [];
-  /** Start of the run of the service that responded last. */
+  /** Start of the service run that responded last. */
   let started: string | null = null;
   let before: PlacedRow | undefined;
   for (const row of merged) {
@@ -67,7 +71,7 @@ export function placeRows(rows: readonly ServiceRow[], fromMs: number): PlacedRo
     const boot = row.bootSeconds ?? (same ? same.boot + passed : row.ms / 1000);
     const mono = row.monotonicSeconds ?? (same ? same.mono + (boot - same.boot) : boot);
     const isNear = same !== undefined && boot - same.boot <= NEAR_SECONDS;
-    // Between two responses of one run of the service it ran, however far they are apart.
+    // Between two responses of one service run, the service was running, whatever their distance.
     const isSameRun = same?.answered === true && row.answered && row.started !== null && row.started === started;
     let at = Math.max(0, (row.ms - fromMs) / 1000);
     if (before)
@@ -79,13 +83,13 @@ export function placeRows(rows: readonly ServiceRow[], fromMs: number): PlacedRo
   return placed;
 }
 
-/** A container that is started again has another boot id, which begins with that of the kernel, and the same clock. */
+/** A restarted container has a different boot id that starts with the kernel's, and the same clock. */
 function sharesClock(before: string, now: string): boolean {
   const kernel = (id: string): string => (id.includes('/') ? (id.split('/')[0] as string) : '');
   return before === now || (kernel(now) !== '' && kernel(before) === kernel(now));
 }
 
-/** Suspends, clock steps and reboots, as the clocks of neighbouring rows show them. */
+/** Suspends, clock steps and reboots, derived from the clocks of neighbouring rows. */
 export function clockEvents(rows: readonly PlacedRow[]): ClockEvent[] {
   const events: ClockEvent[] = [];
   for (const [row, now] of rows.entries()) {
@@ -106,17 +110,17 @@ export function clockEvents(rows: readonly PlacedRow[]): ClockEvent[] {
 export interface Coverage {
   readonly spans: readonly WatchedSpan[];
   readonly gaps: readonly MonitoringGap[];
-  /** The last span reaches the end of the period. */
+  /** Whether the last span reaches the end of the period. */
   readonly isToEnd: boolean;
 }
 
-/** The time that the rows cover: what is between two of them, unless nothing is known about it, and both ends of the period. */
+/** The time that the rows cover: the time between two rows, unless nothing is known about it, and both ends of the period. */
 export function coverage(rows: readonly PlacedRow[], { fromMs, toMs }: Period): Coverage {
   const first = rows[0] as PlacedRow;
   const last = rows.at(-1) as PlacedRow;
   const spans: { from: number; to: number; awakeSeconds: number }[] = [];
   const gaps: MonitoringGap[] = [];
-  // Also covered: the time before, if the service and the machine ran since then by the first row.
+  // The time before the first row is also covered if that row shows that the service and the machine ran since then.
   const hasRun = first.answered && first.started !== null && Date.parse(first.started) <= fromMs && first.boot >= first.at;
   if (hasRun || first.at <= NEAR_SECONDS) spans.push({ from: 0, to: first.at, awakeSeconds: first.at });
   else {
@@ -136,7 +140,7 @@ export function coverage(rows: readonly PlacedRow[], { fromMs, toMs }: Period): 
       span.awakeSeconds += Math.max(0, row.mono - before.mono);
     }
   }
-  // The wall clock, which defines the period, may have been slewed against the boot-time clock.
+  // The wall clock, which defines the period, may have been slewed relative to the boot-time clock.
   const lagging = (toMs - fromMs) / 1000 - (last.at + (toMs - last.ms) / 1000);
   const slewed = first.bootOf === last.bootOf && lagging > 0 && lagging <= SLEWED_SECONDS ? lagging : 0;
   const untilEnd = inMilliseconds((toMs - last.ms) / 1000 + slewed);

@@ -8,22 +8,25 @@ import { DATABASE_FILE } from '../backup/database.ts';
 import type { DatabaseCounts, Manifest } from '../backup/manifest.ts';
 import type { JobContext } from '../lib/job.ts';
 
-/** How long a service may take from its start until it answers and its storage is ok. */
+/** Timeout for a started service to respond with its storage ok. */
 const START_SECONDS = 90;
 const POLL_MS = 250;
-/** Once it runs, the service keeps averages of minutes instead of older samples; they count the samples, but not at either end. */
+/**
+ * A running service replaces older samples by one-minute averages. These contain the number of samples, but are not exact
+ * at either end of a range.
+ */
 const EXACT_MS = 8 * DAY_MS;
 const NEARLY = 0.99;
 /** Older averages may have been removed. */
 const COUNTED_MS = 80 * DAY_MS;
 
-/** Samples that a running service has of a node in a range, which excludes its end. */
+/** The number of samples that a running service has of a node in a range, which excludes its end. */
 async function samplesOf(rest: RestClient, range: { node: string; from: string; to: string }, signal?: AbortSignal): Promise<number> {
   const options = { timeoutSeconds: 60, ...(signal && { signal }) };
   return (await rest.json<AggregateDocument>(`/health/aggregate?${new URLSearchParams(range)}`, options)).samples_received;
 }
 
-/** Waits until the service answers with a sample of its own and its storage is ok; throws with what is wrong after `seconds`. */
+/** Waits until the service returns its own sample and its storage is ok; after `seconds`, throws an error that gives the reason. */
 async function waitForService(rest: RestClient, seconds: number): Promise<StatusDocument> {
   const deadline = performance.now() + seconds * 1000;
   for (;;) {
@@ -39,7 +42,7 @@ async function waitForService(rest: RestClient, seconds: number): Promise<Status
   }
 }
 
-/** Checks that a service just started works with the restored database; throws with what is wrong. */
+/** Checks that a newly started service works with the restored database; throws an error that gives the reason if not. */
 export async function checkService(
   rest: RestClient,
   database: DatabaseCounts,
@@ -52,7 +55,7 @@ export async function checkService(
   let expected = 0;
   let isExact = true;
   for (const { first, last, node, samples } of database.nodes) {
-    // Samples of a node with a wrong clock lie anywhere in time, and may be removed at once.
+    // Samples of a node with a wrong clock may have any time, and may be removed at once.
     if (first === null || last === null || Date.parse(last) < nowMs - COUNTED_MS || Date.parse(last) > nowMs) continue;
     expected += samples;
     isExact &&= Date.parse(first) > nowMs - EXACT_MS;
@@ -62,7 +65,10 @@ export async function checkService(
   return { samples: found };
 }
 
-/** Samples recorded since a backup was made, which would be kept with the current database; null: not known, as the service does not answer. */
+/**
+ * The number of samples recorded since a backup was made, which would be kept with the current database; null if the
+ * service does not respond.
+ */
 export async function samplesSince({ database, made }: Manifest, { dataFolder, nowMs, rest, signal }: JobContext): Promise<number | null> {
   if (!database) return 0;
   if (Date.parse(made) >= nowMs()) return null;
@@ -74,7 +80,7 @@ export async function samplesSince({ database, made }: Manifest, { dataFolder, n
     return samples;
   } catch {
     signal.throwIfAborted();
-    // Without a readable file there is no sample to lose; with one the number is unknown.
+    // Without a database file there is no sample to lose; with one, the number is unknown.
     const hasDatabase = await stat(join(dataFolder, DATABASE_FILE)).catch(() => null);
     return hasDatabase === null ? 0 : null;
   }

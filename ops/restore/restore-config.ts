@@ -12,17 +12,17 @@ import type { ManifestFile } from '../backup/manifest.ts';
 import type { JobContext } from '../lib/job.ts';
 import { type FileAction, Refused, type Rollback } from './restore-files.ts';
 
-/** The configuration of a backup as it would be written: with the secrets of the present one, which a backup does not hold. */
+/** The configuration of a backup as it would be written: with the secrets of the current one, because a backup contains none. */
 export interface ConfigPlan {
   readonly files: readonly ConfigFile[];
   readonly actions: readonly FileAction[];
-  /** What would change, as `diff -u` shows it. */
+  /** The changes, in the format of `diff -u`. */
   readonly diff: string;
-  /** Files that stay as they are, and why. */
+  /** Files that stay unchanged, and why. */
   readonly warnings: readonly string[];
 }
 
-/** `from` holds the extracted files. Throws Refused where the file in force is missing or cannot be used. */
+/** `from` contains the extracted files. Throws Refused if the current file is missing or unusable. */
 export async function planConfig(context: JobContext, from: string, members: readonly ManifestFile[]): Promise<ConfigPlan> {
   const { config, configFile, environment } = context;
   const folder = dirname(configFile);
@@ -59,7 +59,10 @@ export async function planConfig(context: JobContext, from: string, members: rea
   return { files, actions, diff: configDiff(folder, files), warnings };
 }
 
-/** Replaces the configuration, through the process of root's where this one gave up its rights. Resolves with the folder of the previous files. */
+/**
+ * Replaces the configuration, through the root process if this process has dropped its privileges. Resolves with the
+ * folder of the previous files.
+ */
 export async function restoreConfig(
   { configFile, environment }: JobContext,
   { files }: ConfigPlan,
@@ -78,7 +81,7 @@ export async function restoreConfig(
   return output === '' ? null : output;
 }
 
-/** A client for the restored configuration, which may have another port or token. */
+/** Returns a client for the restored configuration, which may have a different port or token. */
 export function restClientNow({ configFile, environment, rest }: JobContext): RestClient {
   const loaded = loadConfig(configFile);
   return loaded.ok ? serviceOf(loaded.config.rest, null, () => findService(configFile, environment)?.url ?? null) : rest;

@@ -6,20 +6,20 @@ import { stamp } from '../backup/names.ts';
 import { FILE_MODE, makeFolder } from '../lib/files.ts';
 import type { JobContext } from '../lib/job.ts';
 
-/** A restore that cannot or must not be done; the message gives the reason and the remedy. Nothing was changed. */
+/** A restore that is impossible or not allowed; the message gives the reason and the remedy. Nothing was changed. */
 export class Refused extends Error {
   override readonly name = 'Refused';
 }
 
-/** The restore failed, and everything is as before; otherwise the message lists what is not. */
+/** The restore failed and was rolled back completely; otherwise the message lists what was not. */
 export class RolledBack extends Error {
   override readonly name = 'RolledBack';
 }
 
-/** How to undo what was done, the last step first. */
+/** Functions that undo the completed steps, the last step first. */
 export type Rollback = (() => Promise<unknown>)[];
 
-/** Undoes what was done before an error, and returns the error that says so. */
+/** Undoes the steps before an error, and returns an error that describes the outcome. */
 export async function rollBack(rollback: Rollback, error: Error, previousDatabase: string): Promise<Error> {
   try {
     for (const undo of rollback) await undo();
@@ -30,7 +30,7 @@ export async function rollBack(rollback: Rollback, error: Error, previousDatabas
   return error instanceof Refused ? error : new RolledBack(`${error.message}; everything is as it was before`);
 }
 
-/** A file of a backup is added; is the same already; or differs from the present one, which is kept or replaced. */
+/** A file of a backup is added, is identical to the current one, or differs from it; then the current one is kept or replaced. */
 export type Action = 'added' | 'same' | 'kept' | 'replaced';
 
 export interface FileAction {
@@ -44,11 +44,11 @@ export interface CollectedFiles {
   /** The folder of the extracted backup. */
   readonly from: string;
   readonly dataFolder: string;
-  /** Whether the file of the backup replaces a present one that differs. */
+  /** Whether the file of the backup replaces a current one that differs. */
   readonly overwrite: boolean;
 }
 
-/** What would be done with each file. */
+/** The planned action for each file. */
 export async function planFiles({ dataFolder, files, from, overwrite }: CollectedFiles): Promise<FileAction[]> {
   const actions: FileAction[] = [];
   for (const { path, size } of files) {
@@ -62,9 +62,9 @@ export async function planFiles({ dataFolder, files, from, overwrite }: Collecte
   return actions;
 }
 
-/** Moves files into place, each in one step; a replaced file is kept with `.previous-<time>` in its name. */
+/** Moves files into place, each in one step. A replaced file is kept with `.previous-<time>` in its name. */
 export async function restoreFiles(collected: CollectedFiles, time: string, rollback: Rollback): Promise<FileAction[]> {
-  const actions = await planFiles(collected); // Once more: files may have changed until the services were stopped.
+  const actions = await planFiles(collected); // Planned again, because files may have changed until the services were stopped.
   for (const { action, path } of actions) {
     if (action === 'same' || action === 'kept') continue;
     const source = join(collected.from, path);
@@ -82,13 +82,13 @@ export async function restoreFiles(collected: CollectedFiles, time: string, roll
   return actions;
 }
 
-/** Gives a file its first name back. */
+/** Restores the original name of a file. */
 export async function returnFile(previous: string, place: string): Promise<void> {
   await rename(previous, place);
-  await rm(previous, { force: true }); // rename leaves both names while they are of one file.
+  await rm(previous, { force: true }); // rename leaves both names in place if they refer to the same file.
 }
 
-/** The time for the names of what is kept, with a number where such names exist already. */
+/** The time stamp for the names of kept files, with a number if such names already exist. */
 export async function freeStamp({ configFile, dataFolder, nowMs }: JobContext): Promise<string> {
   const folders = [dataFolder, dirname(configFile), ...['metrics', 'alerts', 'logs'].map((name) => join(dataFolder, name))];
   const names = (await Promise.all(folders.map((folder) => readdir(folder).catch(() => [])))).flat();

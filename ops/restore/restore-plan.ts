@@ -10,27 +10,27 @@ import type { JobContext } from '../lib/job.ts';
 import { type ConfigPlan, planConfig } from './restore-config.ts';
 import { type CollectedFiles, type FileAction, planFiles, Refused } from './restore-files.ts';
 
-/** A backup that was checked and extracted beside the data, and what restoring it does. */
+/** A verified backup, extracted beside the data, and the effects of restoring it. */
 export interface Plan {
   readonly archive: string;
   readonly checked: CheckedArchive;
   readonly staging: string;
   readonly collected: CollectedFiles;
-  /** Null: the configuration stays. */
+  /** Null if the configuration stays unchanged. */
   readonly config: ConfigPlan | null;
   readonly files: readonly FileAction[];
-  /** What the operator should know before. */
+  /** Warnings for the operator before the restore. */
   readonly warnings: readonly string[];
 }
 
-/** Left free on the disk when everything is extracted. */
+/** Space to leave free on the disk after the extraction. */
 const MARGIN_BYTES = 16e6;
 
 const isCollected = (path: string): boolean => /^(metrics|alerts|logs)\//.test(path);
 const isConfig = (path: string): boolean => path.startsWith('config/');
 export const stagingFolder = (dataFolder: string): string => join(dataFolder, 'restore.partial');
 
-/** Verifies a backup, extracts it beside the data, and finds out what it would change. Nothing that is in use is touched. */
+/** Verifies a backup, extracts it beside the data, and determines what it would change. Does not touch anything in use. */
 export async function planRestore(
   context: JobContext,
   archive: string,

@@ -7,12 +7,12 @@ import type { Plan } from './restore-plan.ts';
 import type { Previous } from './swap-database.ts';
 
 export interface Restored {
-  /** Null: the backup has no database. */
+  /** Null if the backup has no database. */
   readonly previous: Previous | null;
-  /** The folder of the previous configuration files; null: none was replaced. */
+  /** The folder of the previous configuration files, or null if none were replaced. */
   readonly previousConfig: string | null;
   readonly files: readonly FileAction[];
-  /** Samples that the service finds again; null: it was not running before, so it was not asked. */
+  /** Samples that the service has after the restore; null if it was not running before, and was therefore not queried. */
   readonly samplesFound: number | null;
 }
 
@@ -21,7 +21,7 @@ export function resultOf(status: JobStatus, texts: readonly string[], document: 
   return { status, lines, document: { status, text: texts, ...document } };
 }
 
-/** `newerSamples` were recorded since the backup; null: not known. */
+/** `newerSamples` were recorded since the backup; null if unknown. */
 export function previewOf(plan: Plan, units: readonly string[], newerSamples: number | null): JobResult {
   const { checked, files, warnings } = plan;
   const { database, host, made, product_version } = checked.manifest;
@@ -106,7 +106,7 @@ function describeConfig({ checked, config }: Plan, isDone: boolean): string[] {
   return isDone ? [] : ['the configuration would change:', ...config.diff.trimEnd().split('\n')];
 }
 
-/** A refusal changed nothing. Nor did a run that was ended by a signal, which is obeyed only until something is changed. */
+/** A refusal changed nothing. Neither did a run that a signal ended, because signals take effect only before the first change. */
 export function failureOf(error: Error, { dataFolder, signal }: JobContext): JobResult {
   let problem = diskProblem(error, dataFolder);
   if (error instanceof Refused || error instanceof Damaged || error instanceof RolledBack) problem = error.message;

@@ -7,37 +7,38 @@ import { DATABASE_FILE } from '../backup/database.ts';
 import { FILE_MODE, FOLDER_MODE } from '../lib/files.ts';
 import { type Rollback, returnFile } from './restore-files.ts';
 
-/** SQLITE_CORRUPT and SQLITE_NOTADB, without what their extended codes add. */
+/** SQLITE_CORRUPT and SQLITE_NOTADB as primary codes, without the bits of extended codes. */
 const DAMAGE = [11, 26];
-/** What `link` fails with where the file system has no hard links. */
+/** Error codes of `link` on file systems without hard links. */
 const NO_LINKS = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'EMLINK', 'ENOSYS'];
-/** As the service makes its spool: a write-ahead buffer in tmpfs of samples that have not reached the database. */
+/** Same as in the service's spool, the tmpfs write-ahead buffer of samples that have not reached the database. */
 const SEGMENT_MODE = 0o600;
 const SEGMENT = /^\d{1,15}\.ndjson$/;
 
 interface SwapOptions {
   readonly dataFolder: string;
-  /** The database that takes the place, on the same file system. */
+  /** The restored database, on the same file system as the current one. */
   readonly restored: string;
-  /** Runtime folders of systemd in which the service may have its spool. */
+  /** Runtime folders of systemd that may contain the service's spool. */
   readonly runtimeFolders: readonly string[];
   readonly stamp: string;
-  /** Called before each step that changes what the next start finds; tests end the process there. */
+  /** Called before each step that affects the next start; tests end the process there. */
   readonly onStep: ((step: string) => void) | undefined;
 }
 
-/** What the restored database replaced; null: there was none. */
+/** What the restored database replaced; null where there was nothing. */
 export interface Previous {
   readonly database: string | null;
-  /** The folder of samples that had not reached it. */
+  /** The folder of samples that had not reached the previous database. */
   readonly spool: string | null;
 }
 
 /**
- * Swaps the database for a restored one, so that the next start, whenever this is interrupted, finds the previous one or the restored one,
- * complete. A log (-wal) would be taken for that of the restored one, so it is folded into the previous one first. That one then gets a second
- * name, and the restored one takes the first, in one rename. Samples in the spool belong to the previous one: they are moved beside it before.
- * `rollback` receives how each step is undone, also of one that throws.
+ * Swaps the database for a restored one. If this is interrupted at any point, the next start finds either the previous or the restored
+ * database, complete. SQLite would apply an existing log (-wal) to the restored database, so the log is first checkpointed into the
+ * previous one. The previous one then gets a second name, and one rename gives the first name to the restored one. Samples in the
+ * spool belong to the previous one, so they are moved beside it before the rename. `rollback` receives how to undo each step,
+ * including a step that throws.
  */
 export async function swapDatabase(options: SwapOptions, rollback: Rollback): Promise<Previous> {
   const { dataFolder, onStep = () => undefined, restored, runtimeFolders, stamp } = options;
@@ -63,7 +64,7 @@ export async function swapDatabase(options: SwapOptions, rollback: Rollback): Pr
     for (const segment of segments) await copyDurably(segment, join(previousSpool, basename(segment)));
     await sync(previousSpool);
   }
-  // Only a damaged database still has a log.
+  // Only a damaged database still has a log here.
   if (!isUsable && (await exists(log))) {
     rollback.unshift(async () => (await exists(`${previous}-wal`)) && returnFile(`${previous}-wal`, log));
     await linkOrCopy(log, `${previous}-wal`);
@@ -94,7 +95,7 @@ async function copyDurably(from: string, to: string): Promise<void> {
   await sync(to);
 }
 
-/** A second name for a file, or a copy where the file system has no hard links. */
+/** Creates a second name for a file, or a copy if the file system has no hard links. */
 async function linkOrCopy(from: string, to: string): Promise<void> {
   await link(from, to).catch((error: NodeJS.ErrnoException) => {
     if (!NO_LINKS.includes(error.code ?? '')) throw error;
@@ -102,7 +103,7 @@ async function linkOrCopy(from: string, to: string): Promise<void> {
   });
 }
 
-/** Removes second names that an interrupted run gave to the database that is still in place: what is written to it would change them too. */
+/** Removes second names that an interrupted run gave to the database that is still in place, because writes to it would change them too. */
 async function removeAliases(dataFolder: string, ino: number): Promise<void> {
   for (const name of await readdir(dataFolder)) {
     const path = join(dataFolder, name);
@@ -110,7 +111,7 @@ async function removeAliases(dataFolder: string, ino: number): Promise<void> {
   }
 }
 
-/** Folds the log into the database; false: the database is damaged. */
+/** Checkpoints the log into the database. Returns false if the database is damaged. */
 function foldedIn(database: string): boolean {
   try {
     foldInLog(database);
@@ -121,7 +122,7 @@ function foldedIn(database: string): boolean {
   }
 }
 
-/** The files of the spool, in each of the places where the service may have it. */
+/** The files of the spool, in each of its possible locations. */
 async function spoolSegments(dataFolder: string, runtimeFolders: readonly string[]): Promise<string[]> {
   const inMemory = spoolInMemory(dataFolder, process.getuid?.() ?? 0);
   const segments: string[] = [];
@@ -143,7 +144,7 @@ async function returnSegments(segments: readonly string[], folder: string): Prom
   await rm(folder, { recursive: true, force: true });
 }
 
-/** The restored database may have been in use and have a log by now, which must not be taken for that of the previous one. */
+/** The restored database may have been used and have a log by now, which must not be applied to the previous one. */
 async function returnDatabase(database: string, previous: string | null): Promise<void> {
   if (await exists(database)) foldedIn(database);
   for (const suffix of ['-wal', '-shm']) await rm(database + suffix, { force: true });

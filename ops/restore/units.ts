@@ -6,11 +6,11 @@ import { showUnits } from '../../src/client/systemctl-show.ts';
 import { takeLock } from '../../src/core/files/lock.ts';
 import { Refused } from './restore-files.ts';
 
-/** What runs on a data folder, and can be stopped for a while. */
+/** The services that run on a data folder and can be stopped for a while. */
 export interface Services {
-  /** What is to be stopped, the service last. */
+  /** Services to stop, the main service last. */
   readonly running: readonly string[];
-  /** Runtime folders of systemd in which the service may have its spool. */
+  /** Runtime folders of systemd that may contain the service's spool. */
   readonly runtimeFolders: readonly string[];
   stop(): Promise<void>;
   start(): Promise<void>;
@@ -19,14 +19,14 @@ export interface Services {
 const PROPERTIES = ['Id', 'LoadState', 'ActiveState', 'RuntimeDirectory'] as const;
 const RUNNING = ['active', 'activating', 'reloading'];
 
-/** Units that use a configuration, the service last; none where it is not one of the package's. */
+/** Units that use a configuration file, the service last; none if the file does not belong to the package. */
 export function unitsOf(configFile: string): string[] {
   const role = /^\/etc\/edge-health\/([^/]+)_config\.yaml$/.exec(configFile)?.[1];
   if (role === undefined) return [];
   return ['edge-health-ops', 'edge-health'].map((unit) => (role === 'edge_health' ? `${unit}.service` : `${unit}@${role}.service`));
 }
 
-/** The units of an installed package as systemd has them. */
+/** The units of an installed package, according to systemd. */
 export async function systemdServices(configFile: string, environment: NodeJS.ProcessEnv): Promise<Services> {
   const units = unitsOf(configFile);
   const shown = units.length === 0 ? null : await showUnits(units, PROPERTIES, { environment });
@@ -44,7 +44,7 @@ export async function systemdServices(configFile: string, environment: NodeJS.Pr
   return { running, runtimeFolders, stop: () => change('stop', running), start: () => change('start', running.toReversed()) };
 }
 
-/** Takes the data folder from every service until the lock is closed. */
+/** Locks the data folder against every service until the returned lock is closed. */
 export async function lockDataFolder(dataFolder: string): Promise<DatabaseSync> {
   const file = join(dataFolder, 'lock');
   const lock = takeLock(file);
@@ -55,7 +55,7 @@ export async function lockDataFolder(dataFolder: string): Promise<DatabaseSync> 
   throw new Refused(`${holder} is using ${dataFolder}; stop it (Ctrl-C where it was started${kill}), then restore`);
 }
 
-/** Processes that hold a lock on a file, as far as the kernel shows them. */
+/** Processes that hold a lock on a file, as far as the kernel lists them. */
 async function lockHolders(file: string): Promise<number[]> {
   try {
     const { ino } = await stat(file);

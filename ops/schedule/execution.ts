@@ -12,10 +12,10 @@ import type { Settings } from './settings.ts';
 
 export type RunResult = Pick<JobResult, 'status' | 'lines'>;
 
-/** A run of a job; 'busy': another process runs it. Never rejects. When `signal` is aborted it should end soon. */
+/** A run of a job; 'busy' if another process is running it. Never rejects. Should end soon after `signal` is aborted. */
 export type Runner = (name: JobName, trigger: Trigger, signal: AbortSignal) => Promise<RunResult | 'busy'>;
 
-/** Exit status of a scheduled run that finds the job running. */
+/** Exit status of a scheduled run when the job is already running. */
 export const BUSY_STATUS = 75;
 
 /** Light jobs run in this process: a process each minute would cost five times the CPU of everything else. */
@@ -35,7 +35,7 @@ export function jobRunner(context: JobContext, url: string | null, settings: () 
 
 const unknown = (line: string): RunResult => ({ status: 'UNKNOWN', lines: [`UNKNOWN   ${line}`] });
 
-/** Runs jobs within this process. `context` has the configuration that is in force. */
+/** Runs jobs within this process. `context` returns the current configuration. */
 export function inProcess(load: (name: JobName) => Promise<Job>, context: () => Omit<JobContext, 'trigger' | 'signal'>): Runner {
   return async (name, trigger, signal) => {
     try {
@@ -57,25 +57,25 @@ export function inProcess(load: (name: JobName) => Promise<Job>, context: () => 
 
 const CHILD_GRACE_SECONDS = 6;
 const LINES = 50;
-/** For output that was written before the exit and is still in the pipe. */
+/** Time to read output that was written before the exit and is still in the pipe. */
 const DRAIN_MS = 100;
-/** The priority that sd-daemon(3) puts before a line. */
+/** The priority prefix of a line (sd-daemon(3)). */
 const PRIORITY = /^<[0-7]>/;
 
 export interface ChildOptions {
   readonly environment: NodeJS.ProcessEnv;
-  /** Called for each line that a child writes to its standard error: its log. */
+  /** Called for each line that a child writes to its standard error, which is its log. */
   readonly onLogLine: (line: string) => void;
-  /** From SIGTERM to SIGKILL. */
+  /** Time from SIGTERM to SIGKILL. */
   readonly graceSeconds?: number;
 }
 
-/** Runs jobs as child processes, each in its own process group, which is ended with it. */
+/** Runs jobs as child processes, each in its own process group, which is killed when the job exits. */
 export function asChild(
   argv: (name: JobName, trigger: Trigger) => readonly [string, ...string[]],
   { environment, graceSeconds = CHILD_GRACE_SECONDS, onLogLine }: ChildOptions,
 ): Runner {
-  // These are meant for this process alone.
+  // These variables are meant only for this process.
   const { NOTIFY_SOCKET: _, WATCHDOG_PID: __, WATCHDOG_USEC: ___, ...env } = environment;
   return async (name, trigger, signal) => {
     const [executable, ...parameters] = argv(name, trigger);
@@ -95,7 +95,7 @@ export function asChild(
     if (signal.aborted) stop();
     else signal.addEventListener('abort', stop, { once: true });
     try {
-      // Not 'close': a process that the child left behind may hold its output open for ever.
+      // Not 'close': a process left behind by the child may hold its output open forever.
       const [code, by] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null];
       signalGroup(child.pid, 'SIGKILL');
       await new Promise((resolve) => setTimeout(resolve, DRAIN_MS));
@@ -123,24 +123,24 @@ function signalGroup(pid: number | undefined, signal: NodeJS.Signals): void {
   }
 }
 
-/** From the request to stop a run until it is considered hung; systemd waits a little longer for the scheduler. */
+/** Time from the request to stop a run until it is considered hung; systemd waits slightly longer for the scheduler. */
 const GRACE_SECONDS = 10;
 const HUNG = 'CRITICAL  it does not stop; restart the scheduler to end it: systemctl restart edge-health-ops';
 
-/** How a run ended: by itself; not at all within the grace period after its timeout; by a stop of the scheduler; or it did not start. */
+/** How a run ended: by itself; not within the grace period after its timeout; by a stop of the scheduler; or it did not start. */
 export type Ending = { readonly kind: 'ended' | 'hung'; readonly run: Run } | { readonly kind: 'interrupted' | 'busy' };
 
-/** A run that is under way. */
+/** A run in progress. */
 export interface Execution {
   /** Resolves when the run has ended, or is considered hung. */
   readonly ended: Promise<Ending>;
-  /** Resolves when the run has truly ended. */
+  /** Resolves when the run has actually ended. */
   readonly returned: Promise<unknown>;
-  /** Stops it, since the scheduler stops. */
+  /** Stops the run when the scheduler stops. */
   stop(): void;
 }
 
-/** Starts a run. One that exceeds its timeout has failed, whatever status it returns. */
+/** Starts a run. A run that exceeds its timeout has failed, whatever status it returns. */
 export function execute(name: JobName, trigger: Trigger, runner: Runner, timeoutSeconds: number): Execution {
   const runOf = startRun(trigger);
   const stopping = new AbortController();
@@ -159,7 +159,7 @@ export function execute(name: JobName, trigger: Trigger, runner: Runner, timeout
   });
   const endingOf = (outcome: RunResult | 'busy' | 'hung'): Ending => {
     if (outcome === 'busy') return { kind: 'busy' };
-    // A run may succeed although it was asked to stop.
+    // A run may still succeed after the request to stop.
     if (isInterrupted && (outcome === 'hung' || hasFailed(outcome))) return { kind: 'interrupted' };
     const late = `CRITICAL  ${name} did not end within ${timeoutSeconds} s (ops.timeouts.${name})`;
     if (outcome === 'hung') return { kind: 'hung', run: runOf('CRITICAL', [late, HUNG]) };

@@ -7,25 +7,27 @@ import { diskProblem } from '../lib/files.ts';
 import type { JobContext } from '../lib/job.ts';
 import { opsFolder, readState, replaceFile } from './state.ts';
 
-/** A lock that is held until it is released, or its process exits. */
+/** A lock that is held until it is released or its process exits. */
 export interface Held {
   release(): void;
 }
 
-/** Null: it is held already. */
+/** Returns null if the lock is already held. */
 export function lockNamed(dataFolder: string, name: string): Held | null {
   const file = join(opsFolder(dataFolder), `${name}.lock`);
   try {
     const lock = takeLock(file);
     return lock && { release: () => lock.close() };
   } catch (error) {
-    // SQLite does not report why a file cannot be opened: opening it does.
+    // SQLite does not report why a file cannot be opened, so it is opened here to get the error.
     fs.closeSync(fs.openSync(file, 'a'));
     throw error;
   }
 }
 
-/** The lock of the only scheduler on a data folder, or the status to exit with: UNKNOWN where trying again would change nothing. */
+/**
+ * Takes the lock that admits one scheduler per data folder, or returns the status to exit with: UNKNOWN if a retry would change nothing.
+ */
 export function lockScheduler({ dataFolder, environment }: JobContext, log: JobContext['log']): Held | 'CRITICAL' | 'UNKNOWN' {
   const problem = prepareDataFolder(dataFolder, environment);
   if (problem !== null) {
@@ -46,7 +48,7 @@ export function lockScheduler({ dataFolder, environment }: JobContext, log: JobC
 
 const noteOf = (dataFolder: string, name: string): string => join(dataFolder, 'ops', `${name}.by-hand`);
 
-/** The lock for a run by hand, with a note of the process that holds it; null: the job is running already. */
+/** Takes the lock for a manual run and records the process that holds it; returns null if the job is already running. */
 export function lockByHand(dataFolder: string, name: string, nowMs: number): Held | null {
   const lock = lockNamed(dataFolder, name);
   if (!lock) return null;
@@ -54,7 +56,7 @@ export function lockByHand(dataFolder: string, name: string, nowMs: number): Hel
   try {
     replaceFile(note, `process ${process.pid}, since ${isoUtc(nowMs)}`);
   } catch {
-    // A full disk: the lock holds without the note.
+    // On a full disk, the lock is held without the record.
   }
   return {
     release: () => {
@@ -64,7 +66,7 @@ export function lockByHand(dataFolder: string, name: string, nowMs: number): Hel
   };
 }
 
-/** Which process holds the lock of a job, as far as it is recorded. */
+/** Describes the process that holds the lock of a job, as far as it is recorded. */
 export function holderOf(dataFolder: string, name: string): string {
   const since = readState(dataFolder).document.jobs.find((job) => job.name === name)?.running_since;
   if (since) return `by the scheduler, since ${since}`;

@@ -19,7 +19,7 @@ export function hasFailed({ status }: Pick<Run, 'status'>): boolean {
   return status === 'CRITICAL' || status === 'UNKNOWN';
 }
 
-/** A run begins now; the function returned records how it ended. */
+/** Marks the start of a run; the returned function records how it ended. */
 export function startRun(trigger: Trigger): (status: JobStatus, lines: readonly string[]) => Run {
   const started = isoUtc(Date.now());
   const startedAt = performance.now();
@@ -29,7 +29,9 @@ export function startRun(trigger: Trigger): (status: JobStatus, lines: readonly 
   };
 }
 
-/** The record with one more run that ended. A run by hand that began before the last one, and is loaded after it, is only counted. */
+/**
+ * The record with one more completed run. A manual run that began before the last recorded run, and is loaded after it, is only counted.
+ */
 export function withRun(record: JobRecord, run: Run): JobRecord {
   const isLater = record.last === null || run.started >= record.last.started;
   const succeeded = hasFailed(run) ? [] : [run.started];
@@ -45,7 +47,7 @@ export function withRun(record: JobRecord, run: Run): JobRecord {
 const LINES = 30;
 const LINE_LENGTH = 400;
 
-/** The last lines of a run's output; of many, lines that report OK are dropped first. */
+/** The last lines of a run's output. If there are too many, lines that report OK are dropped first. */
 export function lastLines(lines: readonly string[]): string[] {
   const all = lines.flatMap((line) => line.split('\n')).filter((line) => line.trim() !== '');
   let surplus = all.length - LINES;
@@ -57,28 +59,30 @@ export function lastLines(lines: readonly string[]): string[] {
   return kept.slice(-LINES).map((line) => (line.length > LINE_LENGTH ? `${line.slice(0, LINE_LENGTH - 1)}…` : line));
 }
 
-/** The disk is written this often where no job ended, and this long after one has: jobs that end together are written together. */
+/**
+ * The disk is written at this interval if no job ends, and this long after a job has ended, so that jobs that end together share a write.
+ */
 const DURABLE_SECONDS = 300;
 const DURABLE_SOON_SECONDS = 2;
 
 export interface JobRecordsOptions {
   readonly log: Log;
   readonly state: Pick<StateFiles, 'load' | 'saveLive' | 'saveDurable'>;
-  /** Runs by hand since the last call. */
+  /** Manual runs since the last call. */
   readonly takeRuns: () => readonly { readonly name: JobName; readonly run: Run }[];
   readonly onRun: (name: JobName, run: Run) => void;
 }
 
-/** The records of the jobs, and when they are written: each write of the durable copy wears out flash, the live one costs nothing. */
+/** The records of the jobs and the timing of their writes: each write of the durable copy wears out flash; the live copy costs nothing. */
 export class JobRecords {
   readonly #options: JobRecordsOptions;
   readonly #nextRun: (name: JobName) => string | null;
   readonly #records = new Map<JobName, JobRecord>();
   readonly #started = isoUtc(Date.now());
-  /** The last heartbeat, and what the durable copy has instead while the clock is not set; null: the same. */
+  /** The last heartbeat, and the value used instead in the durable copy while the clock is not set; null if they are the same. */
   #beatMs = Date.now();
   #coveredMs: number | null = null;
-  /** Null: they are off. */
+  /** Null if notifications are off. */
   #notifications: NotifierState | null = null;
   #timer: NodeJS.Timeout | undefined;
   #hasStopped = false;
@@ -88,7 +92,7 @@ export class JobRecords {
     this.#nextRun = nextRun;
   }
 
-  /** Continues from the state that the last scheduler left, which it returns. */
+  /** Continues from the state of the previous scheduler, and returns that state. */
   load(): OpsDocument {
     const past = this.#options.state.load();
     for (const name of JOB_NAMES) {
@@ -98,7 +102,7 @@ export class JobRecords {
     return past;
   }
 
-  /** The record itself, for changes. */
+  /** Returns the record itself, which the caller may change. */
   get(name: JobName): JobRecord {
     return this.#records.get(name) as JobRecord;
   }
@@ -157,14 +161,14 @@ export class JobRecords {
     this.#saveIn(DURABLE_SECONDS);
     const document = this.document();
     if (this.#coveredMs !== null) {
-      // An unset clock must not stand for when the scheduler ran last: runs missed meanwhile would not be noticed.
+      // The time of an unset clock must not be recorded as the scheduler's last heartbeat, or missed runs would not be detected.
       document.scheduler.beat = isoUtc(this.#coveredMs);
       for (const job of document.jobs) job.next = null;
     }
     return this.#options.state.saveDurable(document);
   }
 
-  /** From now on the scheduler is shown as stopped. */
+  /** From now on, the scheduler's state is `stopped`. */
   stop(): void {
     this.#hasStopped = true;
     clearTimeout(this.#timer);

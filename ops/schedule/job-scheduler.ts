@@ -9,35 +9,38 @@ import { type Execution, execute, type Runner } from './execution.ts';
 import { type JobRecord, JobRecords, type JobRecordsOptions } from './job-records.ts';
 import { CronTimes, LocalClock } from './local-time.ts';
 
-/** A run that would begin later than this after its scheduled time is missed. */
+/** A run that would start later than this after its scheduled time counts as missed. */
 const ON_TIME_MS = 30_000;
-/** Delay of catch-up runs: just after the start, or resuming, the service and the network come up. */
+/** Delay of catch-up runs, because the service and the network are still starting just after boot or resume. */
 const CATCH_UP_AFTER_MS = 10_000;
-/** Before this the clock has not been set yet: it is older than the program. */
+/** A clock before this date has not been set yet, because it is older than the program. */
 const EARLIEST_MS = Date.UTC(2026, 0, 1);
-/** A clock set back by up to this does not repeat runs at fixed times, and others not within a minute: as in cron(8). */
+/**
+ * If the clock is set back by up to this, runs at fixed times are not repeated, and other runs are not repeated
+ * within a minute, as in cron(8).
+ */
 const NO_REPEAT_MS = 3 * HOUR_MS;
-/** Heartbeats come just before a scheduled time, so that they, and not node-cron, are the first to see a clock that was set. */
+/** Heartbeats come just before a scheduled time, so that a heartbeat, and not node-cron, is the first to detect a clock change. */
 const EARLY_MS = 100;
 
 export interface JobSchedulerOptions extends JobRecordsOptions {
   readonly config: Config['ops'];
   readonly clocks: Clocks;
   readonly runner: Runner;
-  /** Called when every job that is due has been started. */
+  /** Called when every due job has been started. */
   readonly onBeat: (document: OpsDocument) => void;
   readonly beatSeconds: number;
 }
 
 interface ScheduledJob {
   readonly name: JobName;
-  /** Null: the schedule is off. */
+  /** Null if the schedule is off. */
   times: CronTimes | null;
-  /** Local time up to which each scheduled time had its run, or was counted as missed. */
+  /** Local time up to which each scheduled time has had its run or was counted as missed. */
   accountedTo: number;
   /** The scheduled time of the last run, on the wall clock. */
   dueMs: number | null;
-  /** That run is still to catch up, in this process or the next. */
+  /** Whether that run still has to catch up, in this process or the next. */
   isOverdue: boolean;
   catchUp: NodeJS.Timeout | undefined;
   execution: Execution | null;
@@ -49,10 +52,10 @@ interface Now extends ClockReading {
 }
 
 /**
- * Runs jobs on schedule. node-cron 4.6 starts them on time, but it skips a daily time that daylight saving leaves out, pauses for the hour
- * that comes twice, pauses when the clock is set back, and spends 0.1 ms on each time missed when it is set forward. A heartbeat notices
- * such steps and restarts its tasks. Both call the same: it starts what is due since the time accounted for, so whichever comes second
- * finds nothing to do.
+ * Runs jobs on schedule. node-cron 4.6 starts them on time, but it skips a daily time that daylight saving leaves out, pauses for the
+ * repeated hour, pauses when the clock is set back, and spends 0.1 ms on each missed time when it is set forward. A heartbeat detects
+ * such steps and restarts the node-cron tasks. Both call the same function, which starts the runs due since the accounted time; the
+ * second call finds nothing to do.
  */
 export class JobScheduler {
   readonly #options: JobSchedulerOptions;
@@ -62,8 +65,8 @@ export class JobScheduler {
   #localClock: LocalClock;
   #now: Now;
   /**
-   * The latest time, by a clock that was set, at which a scheduler ran on this data folder; null: never. It is ahead of a clock that is not
-   * set yet: runs are missed only from here on.
+   * The latest time, by a clock that was set, at which a scheduler ran on this data folder; null if none has. It is ahead of a clock that
+   * is not yet set: only times after it can be missed.
    */
   #coveredMs: number | null = null;
   #tasks: readonly cron.ScheduledTask[] = [];
@@ -80,14 +83,14 @@ export class JobScheduler {
     this.#now = this.#readClocks();
   }
 
-  /** Continues from the state that the last scheduler left. */
+  /** Continues from the state of the previous scheduler. */
   start(): void {
     const past = this.#records.load();
     const beatMs = past.scheduler.beat === null ? null : Date.parse(past.scheduler.beat);
     this.#coveredMs = beatMs !== null && beatMs >= EARLIEST_MS ? beatMs : null;
     for (const job of this.#jobs) {
       const { last } = this.#records.get(job.name);
-      // A run by hand takes no scheduled time's place.
+      // A manual run does not replace a scheduled one.
       if (last && last.trigger !== 'manual') job.dueMs = Date.parse(last.started);
       this.#setSchedule(job);
       this.#startAfresh(job);
@@ -100,7 +103,7 @@ export class JobScheduler {
     void this.#records.save();
   }
 
-  /** Takes another configuration; only the schedules that differ are affected. */
+  /** Applies a new configuration; only schedules that differ are affected. */
   reload(config: Config['ops']): void {
     const hasMoved = config.timezone !== this.#config.timezone;
     this.#config = config;
@@ -115,7 +118,7 @@ export class JobScheduler {
     void this.#records.save();
   }
 
-  /** Stops running jobs; resolves when they have ended or are considered hung, and the state is on the disk. */
+  /** Stops running jobs; resolves when they have ended or are considered hung, and the state is on disk. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     clearTimeout(this.#heartbeat);
@@ -132,7 +135,7 @@ export class JobScheduler {
     this.#records.setNotifications(state);
   }
 
-  /** node-cron starts the jobs. In the present offset from UTC it does not have to deal with daylight saving. */
+  /** node-cron starts the jobs. It gets the current UTC offset as its zone, so that it does not have to handle daylight saving. */
   #restartTasks(): void {
     for (const task of this.#tasks) void task.destroy();
     const { offsetMs, wallMilliseconds } = this.#now;
@@ -145,7 +148,7 @@ export class JobScheduler {
 
   #scheduleHeartbeat(): void {
     const periodMs = this.#options.beatSeconds * 1000;
-    // While the clock is not set node-cron does not run: then the heartbeat comes at the full minute.
+    // While the clock is not set, node-cron does not run; the heartbeat then comes at the full minute.
     const phaseMs = Date.now() + (Date.now() < EARLIEST_MS ? 0 : EARLY_MS);
     const beat = (): void => {
       this.#beat();
@@ -155,7 +158,7 @@ export class JobScheduler {
     this.#heartbeat = setTimeout(beat, periodMs - (phaseMs % periodMs));
   }
 
-  /** Starts every run that is due: called by node-cron at scheduled times, and by the heartbeat. */
+  /** Starts every due run. Called by node-cron at scheduled times, and by the heartbeat. */
   #beat(): void {
     if (this.#isStopping) return;
     const before = this.#now;
@@ -167,7 +170,7 @@ export class JobScheduler {
     this.#options.onBeat(this.#records.document());
   }
 
-  /** Moves the times accounted for as the clock moved: set, daylight saving begun or ended, suspended. */
+  /** Moves the accounted times with the clock: after it was set, after a daylight saving change, and after a suspend. */
   #followClock(before: Now, now: Now): void {
     const nowMs = now.wallMilliseconds;
     const isBack = nowMs < before.wallMilliseconds;
@@ -179,7 +182,7 @@ export class JobScheduler {
     for (const { delta_seconds, kind } of events)
       this.#options.log('notice', kind === 'step' ? 'clock stepped' : 'system suspended', { seconds: delta_seconds });
     const isForward = events.some(({ delta_seconds, kind }) => kind === 'step' && delta_seconds > 0);
-    // The time in between is time that the machine was off, beyond what a scheduler had covered; nothing is known from an unset clock.
+    // The machine was off in the time beyond what a scheduler had covered. An unset clock gives no information.
     const offSinceMs = covered ?? (before.wallMilliseconds < EARLIEST_MS ? nowMs : before.wallMilliseconds);
     for (const job of this.#jobs) {
       if (job.times?.followsClock) job.accountedTo += shiftMs;
@@ -196,7 +199,7 @@ export class JobScheduler {
     this.#records.get(job.name).schedule = schedule;
   }
 
-  /** Scheduled times count from now, or from the last run where the local clock was set back to before it. */
+  /** Counts scheduled times from now, or from the last run if the local clock was set back to before it. */
   #startAfresh(job: ScheduledJob): void {
     const { local } = this.#now;
     const ran = job.dueMs === null ? local : job.dueMs + this.#localClock.offsetMs(job.dueMs);
@@ -204,10 +207,10 @@ export class JobScheduler {
     job.accountedTo = isRepeat ? ran : local;
   }
 
-  /** Takes up a job where the last scheduler left it. */
+  /** Continues a job from the state of the previous scheduler. */
   #continue(job: ScheduledJob, known: JobRecord, beatMs: number): void {
     const { local, wallMilliseconds: nowMs } = this.#now;
-    // With a clock that is behind nothing can be missed until it is set.
+    // With a clock that is behind, nothing can be missed until it is set.
     if (nowMs >= EARLIEST_MS && nowMs > beatMs) {
       if (job.accountedTo === local) job.accountedTo = beatMs + this.#localClock.offsetMs(beatMs);
       this.#runDue(job, nowMs - beatMs);
@@ -217,7 +220,7 @@ export class JobScheduler {
       this.#scheduleCatchUp(job, Date.parse(overdue));
   }
 
-  /** Starts the run that is due; counts those that were missed. */
+  /** Starts the run that is due, and counts missed runs. */
   #runDue(job: ScheduledJob, elapsedMs: number): void {
     const { local, wallMilliseconds: nowMs } = this.#now;
     const { count, last } = job.times?.between(job.accountedTo, local) ?? { count: 0, last: null };
@@ -225,7 +228,7 @@ export class JobScheduler {
     if (last === null) return;
     const { name } = job;
     const dueMs = nowMs - (local - last);
-    // A time that daylight saving left out is due when the clock is put forward.
+    // A time that daylight saving skips is due when the clock is set forward.
     const isOnTime = Math.min(local - last, elapsedMs) <= ON_TIME_MS;
     const missed = elapsedMs <= ON_TIME_MS ? 0 : count - (isOnTime ? 1 : 0);
     const isCaughtUp = !isOnTime && this.#catchesUp(job);
@@ -242,7 +245,7 @@ export class JobScheduler {
     return (this.#config.catch_up as readonly string[]).includes(name);
   }
 
-  /** However many runs were missed, one catches up. */
+  /** One catch-up run replaces any number of missed runs. */
   #scheduleCatchUp(job: ScheduledJob, dueMs: number): void {
     this.#cancelCatchUp(job);
     job.dueMs = dueMs;
@@ -255,7 +258,7 @@ export class JobScheduler {
     job.isOverdue = false;
   }
 
-  /** When a job runs next. A run that is overdue is shown: if this process ends before it has caught up, the next one finds it. */
+  /** When a job runs next. An overdue run is reported: if this process ends before the catch-up run, the next process finds it. */
   #nextRun(name: JobName): string | null {
     const { accountedTo, dueMs, isOverdue, times } = this.#jobs.find((job) => job.name === name) as ScheduledJob;
     if (isOverdue && dueMs !== null) return isoUtc(dueMs);

@@ -1,7 +1,7 @@
 import { parse } from 'node-cron';
 import { DAY_MS, isoUtc, MINUTE_MS } from '../../src/core/time/time.ts';
 
-/** What local clocks of a time zone show; null: the machine's zone. */
+/** The local time of a time zone; null selects the machine's zone. */
 export class LocalClock {
   readonly #format: Intl.DateTimeFormat;
 
@@ -16,7 +16,7 @@ export class LocalClock {
     return (sign === '-' ? -1000 : 1000) * (hours * 3600 + minutes * 60 + seconds);
   }
 
-  /** The first moment after `afterMs` at which local clocks show a time; where daylight saving skips that time, one nearby. */
+  /** The first moment after `afterMs` at which the local time equals `local`; if daylight saving skips that time, a moment nearby. */
   momentOf(local: number, afterMs: number): number {
     const moments = [local - DAY_MS, local + DAY_MS].map((day) => local - this.offsetMs(day)).sort((a, b) => a - b);
     return moments.find((ms) => ms > afterMs && ms + this.offsetMs(ms) === local) ?? (moments[1] as number);
@@ -31,23 +31,23 @@ export class LocalClock {
   }
 }
 
-/** Even the 29th of February comes again within eight years. */
+/** Long enough for the 29th of February, which recurs within eight years. */
 const HORIZON_DAYS = 3660;
 
 /**
- * The scheduled times of a cron expression on the local clock: milliseconds as if that clock showed UTC, so that every day has 24 hours,
- * and daylight saving is a step of the clock. node-cron parses the expression. It lists only times after now, at 0.1 ms each: it could not
- * count those that were missed, and would take a minute for the minutes of a year.
+ * The scheduled times of a cron expression in local time: milliseconds as if the local clock showed UTC, so that every day has 24 hours and
+ * daylight saving is a step of the clock. node-cron parses the expression. It lists only times after now, at 0.1 ms each, so it could not
+ * count missed times and would take a minute for the minutes of a year.
  */
 export class CronTimes {
-  /** The hour or the minute begins with *: the job runs at each moment at which the local clock shows a matching time. */
+  /** True if the hour or the minute starts with *: the job then runs at each moment at which the local clock shows a matching time. */
   readonly followsClock: boolean;
   readonly #minutesOfDay: readonly number[];
   readonly #matchesDay: (day: number) => boolean;
-  /** The next time found last: it stays the answer until it has come, for every heartbeat and every write of the state. */
+  /** The result of the last search, which stays valid until that time is reached, for every heartbeat and every write of the state. */
   #found = { after: 0, next: 0 };
 
-  /** `expression` has passed cronProblem. */
+  /** `expression` has been validated by cronProblem. */
   constructor(expression: string) {
     const { dayOfMonth, dayOfWeek, hour, minute, month } = parse(expression);
     this.followsClock = /^ *(?:\*|[^ ]+ +\*)/.test(expression);
@@ -59,7 +59,7 @@ export class CronTimes {
     };
   }
 
-  /** How many times there are after one local time up to another, that included, and the last of them. */
+  /** The number of scheduled times after one local time up to and including another, and the last of them. */
   between(after: number, to: number): { readonly count: number; readonly last: number | null } {
     let count = 0;
     let last: number | null = null;
@@ -74,7 +74,7 @@ export class CronTimes {
     return { count, last };
   }
 
-  /** The first time after a local time; null: there is none within ten years. */
+  /** The first scheduled time after a local time, or null if there is none within ten years. */
   next(after: number): number | null {
     if (this.#found.after <= after && after < this.#found.next) return this.#found.next;
     const first = startOfDay(after);

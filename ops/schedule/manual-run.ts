@@ -11,13 +11,13 @@ import { holderOf, lockByHand, lockNamed } from './job-lock.ts';
 import { hasFailed, startRun } from './job-records.ts';
 import { replaceFile } from './state.ts';
 
-/** A result whose exit status is none of the usual ones. */
+/** A result that may have an exit status other than the usual ones. */
 export type ProcessResult = JobResult & { readonly exitCode?: number };
 
 /**
- * Runs a job or command in this process, which was started by hand or by the scheduler. Jobs take their lock first, and runs by hand
- * leave their result in ops/inbox for the scheduler to count. A dry run does neither. With --url a run by hand is no run of this machine's
- * job: it leaves no result, and health_check, which then writes nothing, takes no lock.
+ * Runs a job or command in this process, which was started manually or by the scheduler. Jobs take their lock first, and manual runs write
+ * their result to ops/inbox, where the scheduler counts it. A dry run does neither. With --url, a manual run does not count as a run of
+ * this machine's job: it records no result, and health_check, which then writes nothing, takes no lock.
  */
 export async function runInOwnProcess(job: Job, context: JobContext, given: JobArguments): Promise<ProcessResult> {
   const { dataFolder, environment, log, nowMs, signal, trigger } = context;
@@ -37,7 +37,7 @@ export async function runInOwnProcess(job: Job, context: JobContext, given: JobA
   const runOf = startRun(trigger);
   const scheduler = process.ppid;
   const leave = (status: JobStatus, lines: readonly string[]): void => {
-    // A child of the scheduler reports to it, unless the scheduler has exited. A run stopped by hand is no failure to report.
+    // A child of the scheduler reports to it, unless the scheduler has exited. A run that the user stopped is not reported as a failure.
     const isReported = isByHand ? !(signal.aborted && hasFailed({ status })) : process.ppid !== scheduler;
     if (isRemote || !isReported) return;
     try {
@@ -62,26 +62,26 @@ const leftRunSchema = v.strictObject({ name: v.picklist(JOB_NAMES), run: runSche
 export type LeftRun = v.InferOutput<typeof leftRunSchema>;
 
 const ENDING = '.json';
-/** Read at once; the rest when these are loaded. */
+/** Files to read at once; the others follow after these are loaded. */
 const AT_MOST = 1000;
 
 const inbox = (dataFolder: string): string => join(dataFolder, 'ops', 'inbox');
 
-/** Leaves the result of a run for the scheduler to load. */
+/** Writes the result of a run to the inbox for the scheduler. */
 export function leaveRun(dataFolder: string, left: LeftRun): void {
   const folder = inbox(dataFolder);
   makeFolder(folder, 0o750);
   replaceFile(join(folder, `${left.run.started.replaceAll(':', '')}-${process.pid}-${left.name}${ENDING}`), JSON.stringify(left));
 }
 
-/** The runs in the inbox, by file; null stands for a file that cannot be read as a run. */
+/** The runs in the inbox, by file; null for a file that is not a readable run. */
 export function leftRuns(dataFolder: string): ReadonlyMap<string, LeftRun | null> {
   const folder = inbox(dataFolder);
   let names: string[];
   try {
     names = fs.readdirSync(folder);
   } catch {
-    return new Map(); // There is none yet, or this user may not read it.
+    return new Map(); // The inbox does not exist yet, or this user may not read it.
   }
   const files = names.filter((name) => name.endsWith(ENDING)).sort();
   return new Map(files.slice(0, AT_MOST).map((name) => [join(folder, name), readRun(join(folder, name))]));
@@ -95,7 +95,7 @@ function readRun(file: string): LeftRun | null {
   }
 }
 
-/** Empties the inbox; each run is returned once. */
+/** Empties the inbox and returns each run once. */
 export function takeRuns(dataFolder: string, log: Log): LeftRun[] {
   return [...leftRuns(dataFolder)].flatMap(([file, left]) => {
     try {

@@ -7,20 +7,20 @@ import type { ServiceManager } from '../../src/core/supervision.ts';
 import { printable } from '../../src/core/text.ts';
 import { LocalClock } from './local-time.ts';
 
-/** Without a watchdog. */
+/** Interval without a watchdog. */
 const BEAT_SECONDS = 15;
 
-/** How often the watchdog is pinged: in a quarter of its time, so that two pings may come late. */
+/** Interval of watchdog pings: a quarter of the watchdog's timeout, so that two pings may be late. */
 export function beatSeconds(environment: NodeJS.ProcessEnv): number {
   return Math.min(BEAT_SECONDS, Math.max(0.05, (watchdogSeconds(environment, process.pid) ?? 60) / 4));
 }
 
-/** Null: no service manager has started this process. */
+/** Returns null if no service manager has started this process. */
 export function connectServiceManager(environment: NodeJS.ProcessEnv, log: Log): ServiceManager | null {
   return serviceManager(environment, fileURLToPath(PROGRAMS.sdNotify), log);
 }
 
-/** Each call must follow a heartbeat in which every job that was due was started: it pings the watchdog. */
+/** Pings the watchdog. Each call must follow a heartbeat in which every due job was started. */
 export function watchdogPing(manager: ServiceManager | null): (status: string) => void {
   let isReady = false;
   let sent = '';

@@ -4,10 +4,10 @@ import { loadConfig } from '../../src/config/load.ts';
 import { formatConfigError } from '../../src/config/parse.ts';
 import type { JobContext } from '../lib/job.ts';
 
-/** What SIGHUP replaces: the configuration in force, and the client of the service that it names. */
+/** The settings that SIGHUP replaces: the current configuration, and the client of the service that it names. */
 export type Settings = Pick<JobContext, 'config' | 'rest'>;
 
-/** Reads the configuration again; null, which is logged: it has errors, and the one in force stays. */
+/** Reads the configuration again. If it has errors, logs them and returns null; the current one stays in force. */
 export function reloadSettings(
   { config: former, rest: formerRest }: Settings,
   { configFile, environment, log, url }: Pick<JobContext, 'configFile' | 'environment' | 'log'> & { readonly url: string | null },

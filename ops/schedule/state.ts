@@ -8,14 +8,14 @@ import { makeFolder } from '../../src/core/files/data-folder.ts';
 import type { Log } from '../../src/core/ports.ts';
 
 const FILE = 'jobs.json';
-/** Beside the durable copy: a link to the folder of the live one. */
+/** A link beside the durable copy, to the folder of the live one. */
 const LINK = 'live';
-/** An older heartbeat is that of a scheduler that was killed. */
+/** A `running` state with an older heartbeat comes from a scheduler that was killed. */
 const BEAT_SECONDS = 180;
 
 export const NEVER: OpsDocument = { scheduler: { state: 'never', started: null, beat: null }, jobs: [] };
 
-/** The folder of the scheduler's state and of the locks; it is made when it is missing. */
+/** The folder of the scheduler's state and of the locks; created if missing. */
 export function opsFolder(dataFolder: string): string {
   const folder = join(dataFolder, 'ops');
   if (!fs.existsSync(folder)) makeFolder(folder, 0o750);
@@ -23,8 +23,8 @@ export function opsFolder(dataFolder: string): string {
 }
 
 /**
- * The folder of the live state, in memory (tmpfs) where possible, since its writes would wear out flash. systemd provides one; a checkout
- * gets a private one in /dev/shm that is named after its data folder.
+ * The folder of the live state, in memory (tmpfs) if possible, because its writes would wear out flash. systemd provides one; a checkout
+ * gets a private one in /dev/shm, named after its data folder.
  */
 export function liveFolder(dataFolder: string, environment: NodeJS.ProcessEnv): string {
   const runtime = environment['RUNTIME_DIRECTORY']?.split(':')[0];
@@ -34,17 +34,17 @@ export function liveFolder(dataFolder: string, environment: NodeJS.ProcessEnv): 
   try {
     fs.mkdirSync(inMemory, { mode: 0o700, recursive: true });
     const stats = fs.lstatSync(inMemory);
-    // Any user can make folders in /dev/shm: only one that is private to this user is safe.
+    // Any user can create folders in /dev/shm; only one that is private to this user is safe.
     if (stats.isDirectory() && stats.uid === process.getuid?.() && (stats.mode & 0o077) === 0) return inMemory;
   } catch {
-    // No tmpfs here, or another user's folder of that name.
+    // There is no tmpfs here, or another user's folder has that name.
   }
   const onDisk = join(opsFolder(dataFolder), 'state');
   makeFolder(onDisk, 0o750);
   return onDisk;
 }
 
-/** Replaces a small file, or leaves the old one unchanged. */
+/** Replaces a small file; on failure, the old one stays unchanged. */
 export function replaceFile(file: string, text: string): void {
   const temporary = `${file}.new`;
   try {
@@ -56,7 +56,7 @@ export function replaceFile(file: string, text: string): void {
   }
 }
 
-/** Null: there is no such file. Throws for one that is damaged. */
+/** Returns null if there is no such file. Throws for a damaged one. */
 function readDocument(file: string): OpsDocument | null {
   try {
     return v.parse(opsDocumentSchema, JSON.parse(fs.readFileSync(file, 'utf8')));
@@ -66,7 +66,7 @@ function readDocument(file: string): OpsDocument | null {
   }
 }
 
-/** With the same heartbeat the live copy counts: it is written at every change, the durable one later. */
+/** If both copies have the same heartbeat, the live copy counts: it is written at every change, the durable one later. */
 function newer(live: OpsDocument | null, durable: OpsDocument | null): OpsDocument | null {
   return live && (live.scheduler.beat ?? '') >= (durable?.scheduler.beat ?? '') ? live : durable;
 }
@@ -85,21 +85,21 @@ export function readState(dataFolder: string): { readonly document: OpsDocument;
   return { document: document ?? NEVER, isLive: document !== null && document === live };
 }
 
-/** Whether a scheduler runs now; one that was killed has left the state `running`. */
+/** Whether a scheduler is running now; one that was killed leaves the state `running`. */
 export function isRunning({ document, isLive }: ReturnType<typeof readState>, nowMs: number): boolean {
   const { beat, state } = document.scheduler;
   return isLive && state === 'running' && Math.abs(nowMs - Date.parse(beat ?? '')) <= BEAT_SECONDS * 1000;
 }
 
-/** The two copies of the state: the live one in memory, and the durable one on the disk. */
+/** The two copies of the state: the live one in memory, and the durable one on disk. */
 export class StateFiles {
   readonly #live: string;
   readonly #durable: string;
   readonly #log: Log;
-  /** The last write to the disk, and the document that it is to write; null: it has begun. */
+  /** The last write to the disk, and the document to write; null once the write has started. */
   #writing: Promise<void> = Promise.resolve();
   #pending: OpsDocument | null = null;
-  /** Each kind of failure is logged once until it is over. */
+  /** Failures already logged; each kind is logged once until it is resolved. */
   readonly #failing = new Set<string>();
 
   constructor(dataFolder: string, environment: NodeJS.ProcessEnv, log: Log) {
@@ -110,7 +110,7 @@ export class StateFiles {
     void this.#attempt('live job state cannot be linked', () => linkTo(live, join(opsFolder(dataFolder), LINK)));
   }
 
-  /** The newer of both copies; a damaged one is quarantined. */
+  /** Returns the newer of the two copies; a damaged one is quarantined. */
   load(): OpsDocument {
     return newer(this.#read(this.#live), this.#read(this.#durable)) ?? NEVER;
   }
@@ -119,9 +119,9 @@ export class StateFiles {
     void this.#attempt('live job state cannot be written', () => replaceFile(this.#live, JSON.stringify(document)));
   }
 
-  /** Resolves when this document, or a later one, is on the disk, or could not be written. */
+  /** Resolves when this document or a later one is on disk, or when the write has failed. */
   saveDurable(document: OpsDocument): Promise<void> {
-    // On a disk that hangs only the last document waits.
+    // If the disk hangs, only the last document is pending.
     if (this.#pending === null) this.#writing = this.#writing.then(() => this.#writePending());
     this.#pending = document;
     return this.#writing;

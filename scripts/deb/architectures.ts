@@ -1,9 +1,9 @@
 import { spawnSync } from 'node:child_process';
 
-/** A Debian architecture that the package is built for, with its names in other programs. */
+/** A Debian architecture for which the package is built, with its names in other programs. */
 export interface Architecture {
   readonly debian: 'amd64' | 'arm64';
-  /** As in `process.arch` and in the names of npm packages. */
+  /** Name in `process.arch` and in npm packages. */
   readonly node: 'x64' | 'arm64';
   /** Prefix of the GNU tools, and the name of the library folder. */
   readonly gnu: string;
@@ -16,7 +16,7 @@ export const ARCHITECTURES: readonly Architecture[] = [
   { debian: 'arm64', node: 'arm64', gnu: 'aarch64-linux-gnu', crossCompiler: 'g++-aarch64-linux-gnu' },
 ];
 
-/** The architecture of this machine's dpkg; null: dpkg is missing, or the package is not built for it. */
+/** The architecture of this machine's dpkg, or null if dpkg is missing or the package is not built for it. */
 export function ownArchitecture(): Architecture | null {
   const name = spawnSync('dpkg', ['--print-architecture'], { encoding: 'utf8' }).stdout?.trim();
   return ARCHITECTURES.find(({ debian }) => debian === name) ?? null;

@@ -17,7 +17,10 @@ interface LockEntry {
   readonly optionalDependencies?: Readonly<Record<string, string>>;
 }
 
-/** The named packages and all that they depend on, found as Node finds them, by path. Throws BuildFailed for one that is not locked. */
+/**
+ * The named packages and all of their dependencies, resolved in the same way as Node, by path. Throws BuildFailed for a
+ * package that is not locked.
+ */
 export function closure(names: readonly string[], lockFile = 'package-lock.json'): LockedPackage[] {
   const locked = (JSON.parse(readFileSync(lockFile, 'utf8')) as { packages: Readonly<Record<string, LockEntry>> }).packages;
   const found = new Set<string>();

@@ -29,13 +29,13 @@ const INPUTS = [
   ],
 ];
 
-/** Time of the newest input in milliseconds since 1970. Tests beside the code are not inputs. */
+/** Time of the newest input in milliseconds since 1970. Tests beside the code do not count as inputs. */
 export function newestInput(): number {
   let newest = 0;
   const visit = (path: string): void => {
     const stat = statSync(path, { throwIfNoEntry: false });
     if (stat === undefined || /\.test\.ts$/.test(path)) return;
-    // The time of a folder changes if a file in it is removed.
+    // The time of a folder changes when a file in it is removed.
     newest = Math.max(newest, stat.mtimeMs);
     if (stat.isDirectory()) for (const name of readdirSync(path)) visit(join(path, name));
   };

@@ -6,7 +6,7 @@ import { BuildFailed, output, progress } from './step.ts';
 /** Paths of the libraries and headers of the target architecture. */
 export interface TargetLibraries {
   readonly libatomic: string;
-  /** Options for the compiler and the linker to find libsystemd. */
+  /** Options with which the compiler and the linker find libsystemd. */
   readonly includes: string;
   readonly libraries: string;
 }
@@ -28,14 +28,14 @@ export function targetLibraries(target: Architecture, own: Architecture | null, 
   return {
     libatomic: realpathSync(join(library, 'libatomic.so.1')),
     includes: `-I${join(sysroot, 'usr/include')}`,
-    // The development package links to where the library itself is unpacked.
+    // The development package's links point to the folder into which the library itself is unpacked.
     libraries: `-L${library} -L${join(sysroot, 'lib', target.gnu)}`,
   };
 }
 
 /**
- * Fetches packages of another architecture by apt, with separate package lists, because a build should not run `dpkg --add-architecture`.
- * Returns the .deb files.
+ * Fetches packages of another architecture with apt, using separate package lists, because a build should not run `dpkg
+ * --add-architecture`. Returns the .deb files.
  */
 export function downloadPackages(target: Architecture, packages: readonly string[], state: string): string[] {
   progress(`Fetching ${packages.join(', ')} of ${target.debian} (once)...`);

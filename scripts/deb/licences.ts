@@ -28,7 +28,7 @@ export function bundledPackages(): LockedPackage[] {
   return [...all.values()].sort((a, b) => (`${a.name} ${a.version}` < `${b.name} ${b.version}` ? -1 : 1));
 }
 
-/** The licences of the Node runtime and of all bundled packages as one text. Throws BuildFailed for one that has none. */
+/** The licences of the Node runtime and of all bundled packages as one text. Throws BuildFailed for a package without a licence. */
 export function thirdPartyLicences(node: string, nodeVersion: string): string {
   const sections = [section(`Node.js ${nodeVersion}, with what it embeds (runtime/)`, readFileSync(join(node, 'LICENSE'), 'utf8'))];
   for (const { path, name, version } of bundledPackages()) {

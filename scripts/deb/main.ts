@@ -1,4 +1,4 @@
-/** npm run deb: builds the Debian package. options.ts has the options. */
+/** npm run deb: builds the Debian package. The options are in options.ts. */
 import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { stageAddon } from './addon.ts';
@@ -54,7 +54,7 @@ function build({ architecture: target, version: wanted, out, ifNeeded }: Options
   const files = target === own ? [file, join(out, 'edge-health.deb')] : [file];
   for (const copy of files) {
     copyFileSync(made, copy);
-    // Files changed from now on must be newer than the package.
+    // Files that change from now on must be newer than the package.
     utimesSync(copy, started, started);
   }
   rmSync(join(root, 'debian/edge-health'), { recursive: true });

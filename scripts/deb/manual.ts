@@ -40,7 +40,7 @@ function standard(key: KeyDescription): string {
 function entry(key: KeyDescription): string {
   const unit = key.unit === null ? '' : ` (${key.unit})`;
   const facts = `Allowed: ${key.allowed}${unit}. Default: ${standard(key)}.${key.reload ? ' Takes effect on reload.' : ''}`;
-  // Text in backquotes, which is code in Markdown, is bold in the manual page.
+  // Text in backquotes, which is code in Markdown, becomes bold in the manual page.
   const description = key.description
     .split('`')
     .map((part, index) => (index % 2 === 1 ? bold(part) : plain(part)))

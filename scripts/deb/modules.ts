@@ -17,19 +17,22 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
   'sd-notify': ['index.js', 'package.json', 'LICENSE', 'AUTHORS'],
 };
 
-/** At the top of a package: nothing that is loaded. */
+/** Unused entries at the top of a package. */
 const UNUSED_TOP =
   /^(?:tests?(?:\.js)?|__tests__|examples?|docs?|benchmarks?|coverage|tools|types|makefile|gulpfile\.js|_postinstall\.js|.*\.(?:sh|yml))$/i;
-/** Anywhere: maps, types, prose, settings of tools, tests of gyp, what Python compiled of it here; nested packages are packages of their own. */
+/**
+ * Unused entries at any depth: maps, types, prose, tool settings, tests of gyp, and bytecode that Python compiled here. Nested
+ * packages are copied separately.
+ */
 const UNUSED = /^(?:node_modules|__pycache__|\..*|.*\.map|.*\.d\.[cm]?ts|.*\.md|.*\.markdown|.*\.flow|.*\.bat|.*_test\.py|test_gyp\.py)$/i;
 const LICENCE = /^(?:licen[cs]e|copying|notice|authors)/i;
 
-/** Packages that lie in node_modules of the Debian package. */
+/** Packages in node_modules of the Debian package. */
 export function modulePackages(): LockedPackage[] {
   return closure(ROOTS);
 }
 
-/** Copies them to `<root>/node_modules`, in the same arrangement. */
+/** Copies the packages to `<root>/node_modules`, in the same arrangement. */
 export function stageModules(target: Architecture, root: string): void {
   for (const { path, name, version } of modulePackages()) {
     if (!existsSync(path)) throw new BuildFailed(`${path} is missing: npm ci`);
@@ -40,7 +43,7 @@ export function stageModules(target: Architecture, root: string): void {
   stagePrebuilt(target, root);
   const modules = join(root, 'node_modules');
   output('find', [modules, '-type', 'd', '-empty', '-delete']);
-  // Node, Python and the compiler only read these files; none of them is called as a program.
+  // Node, Python and the compiler only read these files; none of them is executed.
   output('chmod', ['-R', 'a-x,a+X', modules]);
 }
 

@@ -5,10 +5,10 @@ import type { Architecture } from './architectures.ts';
 import { BuildFailed, output, progress } from './step.ts';
 
 const PINS = 'scripts/deb/runtime.json';
-/** Headers for addons that call OpenSSL directly, which are not needed; they take 66 of the 67 MB of all headers. */
+/** Headers for addons that call OpenSSL directly, which are not needed. They take 66 of the 67 MB of all headers. */
 const UNUSED_HEADERS = 'openssl';
 
-/** The npm package of the pinned Node runtime, unpacked, after its tarball was checked against the pin. */
+/** Unpacks the npm package of the pinned Node runtime, after verifying its tarball against the pin. */
 export function unpackedNode(target: Architecture, cache: string): string {
   const { node: wanted } = (JSON.parse(readFileSync('package.json', 'utf8')) as { dependencies: { node: string } }).dependencies;
   const pins = JSON.parse(readFileSync(PINS, 'utf8')) as { version: string; integrity: Readonly<Record<string, string>> };
@@ -53,7 +53,7 @@ function download(name: string, version: string, tarball: string): void {
   }
 }
 
-/** Puts the runtime into `<root>/runtime`: the program without symbols, libatomic beside it, headers for addons. */
+/** Copies the runtime to `<root>/runtime`: the program without symbols, libatomic beside it, and headers for addons. */
 export function stageRuntime(target: Architecture, node: string, libatomic: string, root: string): void {
   const runtime = join(root, 'runtime');
   const program = join(runtime, 'bin/node');

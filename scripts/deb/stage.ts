@@ -19,13 +19,13 @@ const PARTS: readonly { readonly from: string; readonly to?: string; readonly on
   { from: 'systemd', only: /\.(?:service|timer|socket|path|target|mount|slice)$/ },
 ];
 
-/** Copies the program's own files to `root`. `version` replaces that of the changelog; returns the version of the package. */
+/** Copies the program's own files to `root`. `version` overrides that of the changelog. Returns the version of the package. */
 export function stageProgram(root: string, version: string | null): string {
   for (const { from, only } of PARTS) {
     if (!existsSync(from)) continue;
     const isWanted = (path: string): boolean => lstatSync(path).isDirectory() || only === undefined || only.test(basename(path));
     mkdirSync(dirname(join(root, from)), { recursive: true });
-    // dist/ has more in it: earlier packages, what the dashboard's rule above has copied already.
+    // dist/ also contains earlier packages, and files that the rule for the dashboard above has already copied.
     cpSync(from, join(root, from), {
       recursive: true,
       filter: (path) => (from === 'dist' && /^dist\/dashboard/.test(path) ? false : isWanted(path)),
@@ -55,7 +55,7 @@ function setVersion(changelog: string, manifestVersion: string, version: string 
   return version;
 }
 
-/** Gives everything below `root` the time of the newest changelog entry and modes that do not depend on the umask. */
+/** Sets everything below `root` to the time of the newest changelog entry and to modes that do not depend on the umask. */
 export function normalise(root: string): void {
   const epoch = Number(output('dpkg-parsechangelog', ['-l', join(root, 'debian/changelog'), '-S', 'Timestamp']));
   const walk = (path: string): void => {

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-/** A failed step of the build. The message has the cause and the remedy. */
+/** A failed step of the build. The message contains the cause and the remedy. */
 export class BuildFailed extends Error {
   override readonly name = 'BuildFailed';
 }
@@ -14,7 +14,7 @@ export function progress(line: string): void {
 
 export interface CommandOptions {
   readonly folder?: string;
-  /** Added to this process's environment; undefined removes a variable. */
+  /** Added to this process's environment; an undefined value removes a variable. */
   readonly environment?: NodeJS.ProcessEnv;
 }
 

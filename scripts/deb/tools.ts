@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Architecture } from './architectures.ts';
 import { BuildFailed } from './step.ts';
 
-/** Throws BuildFailed with the Debian packages to install if a program or header is missing that the build needs. */
+/** Throws BuildFailed with the Debian packages to install if a program or header that the build needs is missing. */
 export function checkTools(target: Architecture, own: Architecture | null): void {
   const cross = target !== own;
   const programs: readonly (readonly [program: string, debian: string])[] = [
@@ -18,9 +18,9 @@ export function checkTools(target: Architecture, own: Architecture | null): void
     [`${target.gnu}-g++`, cross ? target.crossCompiler : 'build-essential'],
   ];
   const missing = programs.filter(([program]) => !isOnPath(program)).map(([program, debian]) => ({ what: program, debian }));
-  // dpkg-buildpackage asks for the package, not for what it brings.
+  // dpkg-buildpackage requires the package itself, not only its contents.
   if (!isInstalled('build-essential')) missing.push({ what: 'build-essential', debian: 'build-essential' });
-  // What the target's own packages have is fetched for another architecture (libraries.ts), and expected here for this one.
+  // Files of the target's own packages are downloaded for another architecture (libraries.ts), and must be installed for this one.
   if (!cross && !existsSync('/usr/include/systemd/sd-daemon.h')) missing.push({ what: 'systemd/sd-daemon.h', debian: 'libsystemd-dev' });
   if (!cross && !existsSync(`/usr/lib/${target.gnu}/libatomic.so.1`)) missing.push({ what: 'libatomic.so.1', debian: 'libatomic1' });
   if (cross && !isOnPath('apt-get')) missing.push({ what: 'apt-get', debian: 'apt' });

@@ -32,7 +32,7 @@ ${program} ${usage}${help.trim() === '' ? '' : `\n\n${help.replace(/^\n+|\s+$/g,
 \`\`\`
 `;
 
-/** The reference page of the command line, as Markdown: what --help prints for each command. */
+/** The reference page of the command line, as Markdown: the output of --help for each command. */
 export async function renderCommandLine(): Promise<string> {
   const jobs: readonly Documented[] = [
     ...(await Promise.all(Object.values(JOBS).map((load) => load()))),

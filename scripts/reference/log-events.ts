@@ -5,7 +5,7 @@ import type { LogLevel } from '../../src/core/ports.ts';
 
 interface LogEvent {
   readonly level: LogLevel;
-  /** With … in place of what varies. */
+  /** Contains … in place of variable parts. */
   readonly message: string;
   readonly fields: readonly string[];
 }
@@ -16,7 +16,9 @@ const PROGRAMS = [
   { title: 'Scheduler', unit: 'edge-health-ops', folder: 'ops' },
 ] as const;
 
-/** The texts that an expression can have: of a literal, a template, or either branch of a condition. None: it is computed elsewhere. */
+/**
+ * The possible texts of an expression: of a literal, a template, or either branch of a condition. Empty if the text is computed elsewhere.
+ */
 function textsOf(node: Node): string[] {
   if (node.type === 'Literal') return typeof node.value === 'string' ? [node.value] : [];
   if (node.type === 'TemplateLiteral') return [node.quasis.map(({ value }) => value.cooked ?? '').join('…')];
@@ -29,13 +31,13 @@ const namesOf = (node: Node | undefined): string[] =>
     ? node.properties.flatMap((property) => (property.type === 'Property' && property.key.type === 'Identifier' ? [property.key.name] : []))
     : [];
 
-/** Whether a call is one of the function log: `log(…)`, `this.#log(…)`, `options.log(…)`. */
+/** Whether a call is to the function log: `log(…)`, `this.#log(…)`, `options.log(…)`. */
 function isLog(callee: Node): boolean {
   const called = callee.type === 'MemberExpression' ? callee.property : callee;
   return (called.type === 'Identifier' || called.type === 'PrivateIdentifier') && called.name === 'log';
 }
 
-/** Calls `log(level, message, fields)` of a file. */
+/** Finds the calls `log(level, message, fields)` of a file. */
 function eventsIn(file: string): LogEvent[] {
   const found: LogEvent[] = [];
   const visit = (value: unknown): void => {
@@ -45,7 +47,7 @@ function eventsIn(file: string): LogEvent[] {
     if (node.type === 'CallExpression' && isLog(node.callee)) {
       const [level, message, fields] = node.arguments;
       if (level?.type === 'Literal' && message !== undefined && LEVELS.includes(level.value as LogLevel)) {
-        // A message that consists of what varies is documented where it comes from.
+        // A message without fixed text is documented at its origin.
         const texts = textsOf(message).filter((text) => /[a-z]{3}/.test(text));
         found.push(...texts.map((text) => ({ level: level.value as LogLevel, message: text, fields: namesOf(fields) })));
       }
@@ -56,7 +58,7 @@ function eventsIn(file: string): LogEvent[] {
   return found;
 }
 
-/** The reference page of what the programs log, as Markdown, collected from the calls in their code. */
+/** The reference page of the programs' log messages, as Markdown, collected from the calls in their code. */
 export function renderLogEvents(): string {
   const tables = PROGRAMS.map(({ folder, title, unit }) => {
     const files = globSync(`${folder}/**/*.ts`).filter((file) => !/\.test\.ts$|\/testing\//.test(file));

@@ -2,20 +2,20 @@ import { globSync, readFileSync } from 'node:fs';
 import { parseMessage, parseService, type ServiceDefinition, type StructDefinition } from './interface-text.ts';
 import { type Structs, structsOfService } from './type-hash.ts';
 
-/** The package that users of ROS build, and the standard definitions that ours travel with, in the fields that they have since Iron. */
+/** The package that ROS users build, and the standard definitions that it depends on, with the fields that they have had since Iron. */
 const OURS = 'ros2';
 const STANDARD = 'scripts/ros/definitions';
-/** Where Humble differs: gids have 24 bytes. */
+/** Definitions that differ in Humble, where gids have 24 bytes. */
 const HUMBLE = `${STANDARD}/humble`;
 
 export interface Definitions {
-  /** Messages, and all that services stand for, the services as a whole included. */
+  /** Messages, and all structs of services, including those of the services as a whole. */
   readonly structs: Structs;
   readonly humble: Structs;
   readonly services: readonly ServiceDefinition[];
 }
 
-/** Reads all definitions; the working directory is the checkout. Throws where one is unreadable or none is found. */
+/** Reads all definitions. The working directory must be the checkout. Throws if one is unreadable or none is found. */
 export function readDefinitions(): Definitions {
   const services = [...files(`${STANDARD}/*/srv/*.srv`), ...files(`${OURS}/*/srv/*.srv`)].map(({ name, text }) => parseService(name, text));
   const messages = [...files(`${STANDARD}/*/msg/*.msg`), ...files(`${OURS}/*/msg/*.msg`)].map(({ name, text }) => parseMessage(name, text));
@@ -28,7 +28,7 @@ function byName(structs: readonly StructDefinition[]): Map<string, StructDefinit
   return new Map(structs.map((struct) => [struct.name, struct]));
 }
 
-/** `…/package/msg/Type.msg` is `package/msg/Type`. */
+/** Converts `…/package/msg/Type.msg` to `package/msg/Type`. */
 function files(pattern: string): { name: string; text: string }[] {
   const paths = globSync(pattern).sort();
   if (paths.length === 0) throw new Error(`no file matches ${pattern}`);

@@ -1,16 +1,16 @@
 /** Reads the text of ROS interface definitions (.msg, .srv) into fields. */
 
-/** Whether a field is a single value, an array, or a sequence of up to `capacity` elements (0: unbounded). */
+/** Whether a field is a single value, an array, or a sequence of up to `capacity` elements (0 if unbounded). */
 export type Repetition = 'once' | 'array' | 'bounded_sequence' | 'sequence';
 
 export interface FieldDefinition {
   readonly name: string;
-  /** A primitive as .msg files name it, or `package/msg/Type`. */
+  /** A primitive type as named in .msg files, or `package/msg/Type`. */
   readonly type: string;
   readonly repetition: Repetition;
-  /** Elements of an array, at most as many of a bounded sequence; 0 otherwise. */
+  /** Number of elements of an array, or the maximum of a bounded sequence; 0 otherwise. */
   readonly capacity: number;
-  /** Characters of a bounded string; 0: unbounded, or no string. */
+  /** Maximum characters of a bounded string; 0 if unbounded or not a string. */
   readonly stringCapacity: number;
 }
 
@@ -35,7 +35,9 @@ const FIELD =
   /^(?<type>[A-Za-z][A-Za-z0-9_/]*)(?:<=(?<characters>\d+))?(?<brackets>\[(?<bounded><=)?(?<count>\d*)\])?\s+(?<name>[a-z][a-z0-9_]*)$/;
 const CONSTANT = /^[a-z0-9]+(?:<=\d+)?\s+[A-Z][A-Z0-9_]*\s*=/;
 
-/** The fields of a .msg file. Comments and constants are no part of a type; default values are refused, we have none. */
+/**
+ * The fields of a .msg file. Comments and constants are not part of a type. Default values are rejected, because no definition uses them.
+ */
 export function parseMessage(name: string, text: string): StructDefinition {
   const fields: FieldDefinition[] = [];
   for (const [index, whole] of text.split('\n').entries()) {
@@ -45,12 +47,12 @@ export function parseMessage(name: string, text: string): StructDefinition {
     if (!groups) throw new Error(`${name}, line ${index + 1}: cannot read "${line}"`);
     fields.push(toField(name, groups));
   }
-  // rosidl puts a placeholder into an empty message; we have none.
+  // rosidl puts a placeholder into an empty message; no definition is empty.
   if (fields.length === 0) throw new Error(`${name}: no field`);
   return { name, fields };
 }
 
-/** Both halves of a .srv file, above and below the dashes. */
+/** Parses both halves of a .srv file, above and below the dashes. */
 export function parseService(name: string, text: string): ServiceDefinition {
   const halves = text.split(/^---[ \t]*$/m);
   if (halves.length !== 2) throw new Error(`${name}: found ${halves.length - 1} lines of dashes, one is needed`);
@@ -64,7 +66,7 @@ function toField(owner: string, groups: Readonly<Record<string, string | undefin
   return { name, type: resolve(owner, type), repetition, capacity: Number(count ?? 0), stringCapacity: Number(characters ?? 0) };
 }
 
-/** `Type` is of the owner's package, `package/Type` is short for `package/msg/Type`. */
+/** `Type` belongs to the owner's package; `package/Type` is short for `package/msg/Type`. */
 function resolve(owner: string, type: string): string {
   if ((PRIMITIVES as readonly string[]).includes(type)) return type;
   const parts = type.split('/');

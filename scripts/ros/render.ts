@@ -5,10 +5,10 @@ import { isNested, type Structs, typeHash } from './type-hash.ts';
 const HEADER = `// Generated from the .msg and .srv files of ros2/ and scripts/ros/definitions by: npm run generate
 import type { Layout, MessageType, ServiceType } from './interfaces.ts';
 `;
-/** Of these, which travel between the nodes of ROS 2 itself, Humble has other fields. */
+/** The root of the types whose fields differ in Humble, which the nodes of ROS 2 itself exchange. */
 const HUMBLE_ROOT = 'rmw_dds_common/msg/ParticipantEntitiesInfo';
 
-/** The text of src/ros/interfaces.generated.ts: for each type an interface of its messages, and a constant with names, hash and layout. */
+/** The text of src/ros/interfaces.generated.ts: for each type, an interface of its messages, and a constant with names, hash and layout. */
 export function renderInterfaces({ structs, humble, services }: Definitions): string {
   const whole = new Set(services.map(({ name }) => name));
   const names = dependenciesFirst(
@@ -58,7 +58,7 @@ function messageInterface({ name, fields }: StructDefinition): string {
   return `export interface ${typeName(name)}Message {\n${fields.map((field) => `  readonly ${field.name}: ${scriptType(field)};`).join('\n')}\n}`;
 }
 
-/** 64-bit integers are bigint, rows of bytes are Uint8Array. */
+/** 64-bit integers become bigint, byte sequences Uint8Array. */
 function scriptType(field: FieldDefinition): string {
   const { repetition, type } = field;
   const bytes = ['uint8', 'byte', 'char'].includes(type);
@@ -105,7 +105,7 @@ ${layout(fields, 'HUMBLE_')}
 `;
 }
 
-/** As the formatter has it: a single field on one line, several on a line each. */
+/** Formats the layout like the formatter: a single field on one line, several on a line each. */
 function layout(fields: readonly FieldDefinition[], prefix: string): string {
   const pairs = fields.map((field) => `['${field.name}', ${fieldType(field, prefix)}]`);
   return pairs.length === 1 ? `  fields: [${pairs[0]}],` : `  fields: [\n${pairs.map((pair) => `    ${pair},\n`).join('')}  ],`;

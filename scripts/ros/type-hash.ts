@@ -2,12 +2,12 @@ import { createHash } from 'node:crypto';
 import type { FieldDefinition, Repetition, ServiceDefinition, StructDefinition } from './interface-text.ts';
 
 /**
- * Hashes of ROS types, RIHS01 (REP-2011, REP-2016): the SHA-256 of the type's description, in JSON as Python's json.dumps
- * writes it, with everything it refers to. Names, types and order of the fields count; comments and constants do not. The
- * description is that of rosidl_generator_type_description.
+ * Hashes of ROS types, RIHS01 (REP-2011, REP-2016): the SHA-256 of the type's description, as JSON in the format of Python's json.dumps,
+ * with everything that it refers to. Names, types and order of the fields count; comments and constants do not. The description is that of
+ * rosidl_generator_type_description.
  */
 
-/** Of type_description_interfaces/msg/FieldType. `char` and `byte` are what rosidl_adapter makes of them: uint8 and octet. */
+/** Ids of type_description_interfaces/msg/FieldType. `char` and `byte` are mapped as in rosidl_adapter, to uint8 and octet. */
 const TYPE_IDS: Readonly<Record<string, number>> = {
   int8: 2,
   uint8: 3,
@@ -32,7 +32,7 @@ const REPEATED: Readonly<Record<Repetition, number>> = { once: 0, array: 48, bou
 
 export type Structs = ReadonlyMap<string, StructDefinition>;
 
-/** `RIHS01_` and 64 hexadecimal digits. Throws when the type, or one it refers to, is not among `structs`. */
+/** `RIHS01_` and 64 hexadecimal digits. Throws if the type, or a type that it refers to, is not in `structs`. */
 export function typeHash(name: string, structs: Structs): string {
   const text = `{"type_description": ${describe(structOf(name, structs))}, "referenced_type_descriptions": [${referenced(name, structs)
     .map((other) => describe(structOf(other, structs)))
@@ -41,8 +41,8 @@ export function typeHash(name: string, structs: Structs): string {
 }
 
 /**
- * The types that a service stands for: request, response, the event of service introspection, and one with all three as
- * fields, which gives the service its hash.
+ * The types that a service consists of: request, response, the event of service introspection, and one with all three as fields, which
+ * gives the service its hash.
  */
 export function structsOfService({ name, request, response }: ServiceDefinition): StructDefinition[] {
   const once = (field: string, type: string): FieldDefinition => ({
@@ -79,7 +79,7 @@ function structOf(name: string, structs: Structs): StructDefinition {
   return struct;
 }
 
-/** All that a type refers to, directly or through others, sorted by name. */
+/** All types that a type refers to, directly or indirectly, sorted by name. */
 function referenced(name: string, structs: Structs): string[] {
   const found = new Set<string>();
   const walk = (from: string): void => {

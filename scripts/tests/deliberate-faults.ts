@@ -53,7 +53,7 @@ function parseTable(text: string): Fault[] {
   return table;
 }
 
-/** Errors of the table, such as a text that is no longer in its file. */
+/** Errors in the table, such as a text that is no longer in its file. */
 function problemsOf(table: readonly Fault[]): string[] {
   const isQuick = (test: string): boolean =>
     existsSync(join(ROOT, test)) && !PARTS.some(({ folder, name }) => name !== 'fuzz' && test.startsWith(`${folder}/`));
@@ -92,7 +92,7 @@ const runTests = (tests: readonly string[], folder: string): Promise<Ended> =>
   run(process.execPath, [...NODE_OPTIONS, 'scripts/tests/run.ts', ...tests], folder);
 const build = (folder: string): Promise<string> => mustRun(process.execPath, [...NODE_OPTIONS, 'scripts/build.ts'], folder);
 
-/** A copy of the checkout without what git ignores, but with its node_modules; removed when this process ends. */
+/** Copies the checkout with its node_modules, but without other files that git ignores. The copy is removed when this process ends. */
 async function copyCheckout(): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'edge-health-faults-'));
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
@@ -106,7 +106,7 @@ async function copyCheckout(): Promise<string> {
   return folder;
 }
 
-/** The first test that failed with the fault; null: none did. */
+/** The first test that failed with the fault, or null if none did. */
 async function detectedBy({ file, from, to, tests, needsBuild }: Fault, folder: string): Promise<string | null> {
   const path = join(folder, file);
   const text = readFileSync(path, 'utf8');

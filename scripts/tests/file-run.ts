@@ -21,13 +21,13 @@ export interface FileResult {
   readonly passed: number;
   readonly failures: readonly Failure[];
   readonly skips: readonly Skip[];
-  /** The end of its standard error. */
+  /** The last part of its standard error. */
   readonly stderr: string;
 }
 
 export interface FileOptions {
   readonly environment: NodeJS.ProcessEnv;
-  /** Time after which the file's process is killed; it bounds only hanging tests. */
+  /** Time after which the file's process is killed; it limits only hanging tests. */
   readonly limitSeconds: number;
   readonly signal: AbortSignal;
 }
@@ -57,10 +57,10 @@ export async function runFile(file: string, { environment, limitSeconds, signal 
       const name = [...names, result.name].filter((part) => part !== '').join(' › ');
       if (result.skip) skips.push({ name, reason: result.skip === true ? 'no reason given' : result.skip });
       else if (result.todo) return;
-      // The summary of a subtest counts only if it failed outside of its assertions.
+      // The summary of a subtest counts only if the subtest failed outside of its assertions.
       else if (!result.ok && !(result.closingTestPoint && failures.length > failuresBefore))
         failures.push({ name, detail: describe(result.diag) });
-      // A passed test without assertions of tap has assertions of fast-check.
+      // A passed test without tap assertions has fast-check assertions.
       else if (result.ok && (!result.closingTestPoint || passed === passedBefore)) passed += 1;
     });
   };
@@ -74,7 +74,7 @@ export async function runFile(file: string, { environment, limitSeconds, signal 
   const end = (): boolean => child.kill('SIGTERM');
   signal.addEventListener('abort', end, { once: true });
   let isOverLimit = false;
-  // tap itself ends the file at the limit; this kills a process in which tap no longer runs.
+  // tap itself ends the file at the limit. This timer kills a process in which tap no longer runs.
   const timer = setTimeout(
     () => {
       isOverLimit = child.kill('SIGKILL');

@@ -10,12 +10,12 @@ export interface Part {
   readonly packages: readonly string[];
   /** Measured on two cores, without the preparations of the first run. */
   readonly minutes: number;
-  /** Number of files that run at the same time; default 2. */
+  /** Number of files that run in parallel; 2 by default. */
   readonly jobs?: number;
   readonly environment?: Readonly<Record<string, string>>;
 }
 
-/** Packages to boot Debian with a real systemd, and to build the package. */
+/** Packages for booting Debian with a real systemd, and for building the package. */
 const CONTAINERS = ['debootstrap', 'e2fsprogs', 'iproute2', 'procps', 'systemd-container'];
 const PACKAGE_BUILD = ['debhelper', 'g++', 'libsystemd-dev', 'make', 'patchelf', 'python3', 'zstd'];
 /** The two DDS implementations with their code generators, and a compiler for the peers. */
@@ -134,7 +134,7 @@ export const PARTS: readonly Part[] = [
   },
 ];
 
-/** Each package once. */
+/** Returns each package once. */
 export function packagesOf(parts: readonly Part[]): string[] {
   return [...new Set(parts.flatMap(({ packages }) => packages))].sort();
 }

@@ -37,7 +37,7 @@ export class Appliance {
     this.machine = machine;
   }
 
-  /** Boots one and waits for the first sample of the service. */
+  /** Boots a container and waits for the first sample of the service. */
   static async boot(t: Pick<Test, 'teardown'>, options: ApplianceOptions): Promise<Appliance> {
     const { config, ...boot } = options;
     const installed = options.installed ?? (await builtPackage()).file;
@@ -112,7 +112,7 @@ export class Appliance {
           );
           return Date.parse((status as StatusDocument).started) > sinceMs && Date.parse((health as HealthStatus).timestamp) > sinceMs;
         } catch {
-          return false; // No response, or a timeout.
+          return false; // There was no response, or a timeout.
         }
       },
       seconds,
@@ -121,7 +121,7 @@ export class Appliance {
     return (Date.now() - sinceMs) / 1000;
   }
 
-  /** Evaluates JavaScript in the event loop of the service; does not wait for the result, since the code may block. Needs `DEBUGGER`. */
+  /** Evaluates JavaScript in the event loop of the service. Does not wait for the result, because the code may block. Needs `DEBUGGER`. */
   async inject(code: string): Promise<void> {
     const targets = (await (await this.machine.http('/json/list', DEBUGGER_PORT)).json()) as { webSocketDebuggerUrl: string }[];
     const socket = new WebSocket((targets[0] as { webSocketDebuggerUrl: string }).webSocketDebuggerUrl);
@@ -153,7 +153,7 @@ export class Appliance {
   }
 }
 
-/** PID in the namespace of this machine of the main process of the service in a container. */
+/** PID of a container service's main process in the namespace of this machine. */
 export async function mainPidOnHost(machine: Container): Promise<number> {
   const inside = await machine.show(UNIT, 'MainPID');
   const namespace = readlinkSync(`/proc/${machine.pid1}/ns/pid`);
@@ -162,7 +162,7 @@ export async function mainPidOnHost(machine: Container): Promise<number> {
       const numbers = /^NSpid:\s+(.*)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]?.split(/\s+/);
       if (numbers?.at(-1) === inside && readlinkSync(`/proc/${pid}/ns/pid`) === namespace) return Number(pid);
     } catch {
-      // The process has ended.
+      // The process has already ended.
     }
   }
   throw new Error(`process ${inside} of the container not found on this machine`);

@@ -12,7 +12,7 @@ import { rootFilesystem, type Suite } from './images.ts';
 import { Supervision } from './supervision.ts';
 
 const RELAY = join(import.meta.dirname, 'relay.ts');
-/** On a disk, not in memory: tests examine the writes of the service. */
+/** On a disk and not in memory, because tests examine the writes of the service. */
 const FOLDERS = '/var/tmp';
 /** Timeouts only limit a broken test. */
 const BOOT_SECONDS = 300;
@@ -37,7 +37,7 @@ export interface BootOptions {
 export interface RunOptions {
   /** Root by default. */
   readonly user?: string;
-  /** The program is killed after it; 120 by default. */
+  /** The program is killed after this time; 120 by default. */
   readonly timeoutSeconds?: number;
   readonly input?: string | Buffer;
   readonly environment?: Readonly<Record<string, string>>;
@@ -64,7 +64,7 @@ export class Container {
     this.#supervision = supervision;
   }
 
-  /** Boots one; it is removed when the test ends, also after a crash of the test process. */
+  /** Boots a container; it is removed when the test ends, even after a crash of the test process. */
   static async boot(t: Pick<Test, 'teardown'>, options: BootOptions): Promise<Container> {
     const lower = await rootFilesystem(options.suite, options.installed ?? null);
     const host = options.host ?? new Host(addNamespace('appliance'));
@@ -77,14 +77,14 @@ export class Container {
     return container;
   }
 
-  /** Boots it again on its file system and waits until systemd has started all units. */
+  /** Boots the container again on its file system and waits until systemd has started all units. */
   async bootAgain(): Promise<void> {
     const { starts } = this;
     this.#supervision.send('boot');
     await this.waitForBoot(starts);
   }
 
-  /** Waits until it has been started more than `starts` times and systemd has started all units. */
+  /** Waits until the container has been started more than `starts` times and systemd has started all units. */
   async waitForBoot(starts: number): Promise<void> {
     await this.until(
       async () => {
@@ -117,34 +117,34 @@ export class Container {
     }
   }
 
-  /** PID of its process 1 on this machine; null while it is off. */
+  /** PID of the container's process 1 on this machine; null while it is off. */
   get pid1(): number | null {
     return this.#supervision.pid1;
   }
 
-  /** Folder in which its file system is mounted, in a separate mount namespace. */
+  /** Folder in which the container's file system is mounted, in a separate mount namespace. */
   get folder(): string {
     return this.#supervision.folder;
   }
 
-  /** Runs a program in it to its end; while it is off, with chroot on its file system. */
+  /** Runs a program in the container to its end; while the container is off, with chroot on its file system. */
   run(argv: readonly string[], options: RunOptions = {}): Promise<Finished> {
     const [program, ...args] = this.command(argv, options);
     return finish(program as string, args, options.input, options.timeoutSeconds ?? TIMEOUT_SECONDS);
   }
 
-  /** Runs a shell script in it; returns its standard output without the last line break. Throws when it fails. */
+  /** Runs a shell script in the container; returns its standard output without the last line break. Throws if it fails. */
   async sh(script: string, options: RunOptions = {}): Promise<string> {
     const { code, stdout, stderr } = await this.run(['sh', '-euc', script], options);
     if (code !== 0) throw new Error(`${script}: exited with ${code}\n${stderr}${stdout}`);
     return stdout.trimEnd();
   }
 
-  /** Program and arguments for `spawn` that run a program in it. */
+  /** Program and arguments for `spawn` that run a program in the container. */
   command(argv: readonly string[], { user, environment = {} }: RunOptions = {}): string[] {
     const variables = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C.UTF-8', SYSTEMD_PAGER: '', SYSTEMD_COLORS: '0', ...environment };
     const env = ['env', '-i', ...Object.entries(variables).map(([name, value]) => `${name}=${value}`)];
-    // Without PAM, which would open a session; with the primary and supplementary groups of the user.
+    // Avoids PAM, which would open a session. Uses the primary and supplementary groups of the user.
     const as = user === undefined ? [] : ['chroot', `--userspec=${user}:`, '/'];
     const pid = this.pid1;
     const enter =
@@ -154,7 +154,7 @@ export class Container {
     return [...enter, ...env, ...as, ...argv];
   }
 
-  /** Runs `systemctl` with these arguments; returns its standard output. Throws when it fails. */
+  /** Runs `systemctl` with these arguments; returns its standard output. Throws if it fails. */
   async systemctl(...args: string[]): Promise<string> {
     const { code, stdout, stderr } = await this.run(['systemctl', ...args]);
     if (code !== 0) throw new Error(`systemctl ${args.join(' ')}: exited with ${code}\n${stderr}${stdout}`);
@@ -181,12 +181,12 @@ export class Container {
     await this.sh(`mkdir -p "$(dirname '${path}')"; cat > '${path}'; chmod ${mode} '${path}'`, { input: content });
   }
 
-  /** Copies a file of this machine into it. */
+  /** Copies a file of this machine into the container. */
   copyIn(file: string, path: string): Promise<void> {
     return this.write(path, readFileSync(file));
   }
 
-  /** Copies one of its folders to this machine, while it is running or off. */
+  /** Copies a folder of the container to this machine, while the container is running or off. */
   async copyOut(path: string, folder: string): Promise<void> {
     const [program, ...args] = this.command(['tar', '-C', path, '-c', '.']);
     const reader = spawn(program as string, args, { stdio: ['ignore', 'pipe', 'inherit'] });
@@ -214,7 +214,7 @@ export class Container {
     return url;
   }
 
-  /** Sends a GET request to the service in it. Rejects when there is no response. */
+  /** Sends a GET request to the service in the container. Rejects if there is no response. */
   async http(path: string, port = 5000, headers: Readonly<Record<string, string>> = {}): Promise<Response> {
     return fetch((await this.url(port)) + path, { headers, signal: AbortSignal.timeout(REQUEST_MS) });
   }
@@ -228,7 +228,7 @@ export class Container {
     return (await (await this.http(path)).json()) as T;
   }
 
-  /** Polls until the response satisfies, also while there is no response. Throws with the last response after the timeout. */
+  /** Polls until the response satisfies the condition, even while there is no response. Throws with the last response after the timeout. */
   async untilJson<T>(path: string, satisfied: (body: T) => boolean, seconds = TIMEOUT_SECONDS): Promise<T> {
     let last: T | undefined;
     await this.until(
@@ -257,14 +257,14 @@ export class Container {
     }
   }
 
-  /** `systemctl reboot`, until it has booted again. */
+  /** Runs `systemctl reboot` and waits until the container has booted again. */
   async reboot(): Promise<void> {
     const { starts } = this;
     await this.run(['systemctl', '--no-block', 'reboot']);
     await this.waitForBoot(starts);
   }
 
-  /** Waits for its end; null after the timeout. A reboot does not count as an end. */
+  /** Waits for the container to end; null after the timeout. A reboot does not count as an end. */
   async waitForEnd(seconds: number): Promise<Ending | null> {
     try {
       await this.until(() => this.#supervision.endStatus !== null, seconds);
@@ -274,14 +274,14 @@ export class Container {
     return this.#supervision.endStatus === POWERED_OFF ? 'powered off' : 'killed';
   }
 
-  /** Kills all its processes at once; data that was not yet written to its disk (see `disk`) is lost. */
+  /** Kills all processes of the container at once; data that was not yet written to its disk (see `disk`) is lost. */
   async cutPower(): Promise<void> {
     const { cuts } = this.#supervision;
     this.#supervision.send('cut');
     await this.until(() => this.#supervision.cuts > cuts, TIMEOUT_SECONDS);
   }
 
-  /** Removes it: processes, mounts, control groups, network, folder. */
+  /** Removes the container: processes, mounts, control groups, network, folder. */
   async stop(): Promise<void> {
     for (const { process: relay } of this.#relays.values()) if (relay.connected) relay.disconnect();
     this.#relays.clear();

@@ -1,13 +1,13 @@
 import { spawn } from 'node:child_process';
 
 export interface Finished {
-  /** The exit status; null when it was killed after the timeout or by another signal. */
+  /** The exit status; null if it was killed after the timeout or by another signal. */
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** Runs a program to its end; after `seconds` kills it and its child processes. */
+/** Runs a program to its end; after `seconds`, kills it and its child processes. */
 export function finish(program: string, args: readonly string[], input: string | Buffer | undefined, seconds: number): Promise<Finished> {
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, { stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'], detached: true });

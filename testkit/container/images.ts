@@ -26,15 +26,15 @@ export function containersUnavailable(): string | false {
 }
 
 /**
- * The layers of a minimal Debian with systemd in the syntax of overlayfs `lowerdir`; created at the first call, which needs a Debian
- * mirror and takes a minute. With `deb` that package is installed in it, as `apt-get install` does without a running systemd.
+ * The layers of a minimal Debian with systemd in the syntax of overlayfs `lowerdir`; created on the first call, which needs a Debian mirror
+ * and takes a minute. If `deb` is given, that package is installed, as `apt-get install` does without a running systemd.
  */
 export async function rootFilesystem(suite: Suite, deb: string | null = null): Promise<string> {
   const { stdout } = await execute(PROGRAM, deb === null ? ['root', suite] : ['installed', suite, deb]);
   return stdout.trim();
 }
 
-/** The folder of a minimal Debian 12 with Debian's Node, npm and git; created at the first call. */
+/** The folder of a minimal Debian 12 with Debian's Node, npm and git; created on the first call. */
 export async function bareDebian(): Promise<string> {
   return (await execute(PROGRAM, ['bare', 'bookworm'])).stdout.trim();
 }

@@ -55,14 +55,14 @@ export async function field(file: string, name: string): Promise<string> {
 
 export interface Changes {
   readonly version: string;
-  /** Files that differ in this version: text by absolute path; null: the version does not have the file. */
+  /** Files that differ in this version, as text by absolute path; null if the version does not have the file. */
   readonly files?: Readonly<Record<string, string | null>>;
 }
 
 /**
  * Creates another version of a built package in `folder` (by default in a new temporary folder), like an older or a newer release: its
- * version number differs, in dpkg and in `edge-health version`, and so may some of its files. Without compression, which takes a second
- * or two. Returns the new .deb.
+ * version number differs, in dpkg and in `edge-health version`, and so may some of its files. Compression is skipped, because it takes a
+ * second or two. Returns the new .deb.
  */
 export async function repackaged(file: string, { version, files = {} }: Changes, folder?: string): Promise<string> {
   const work = mkdtempSync(join(folder ?? tmpdir(), 'edge-health-repackaged-'));

@@ -40,7 +40,7 @@ export class Supervision {
         ...[PROGRAM, basename(folder), folder, lower, network],
         ...(disk ? [String(disk.megabytes), disk.path] : []),
       ],
-      // A separate process group: Ctrl-C for the tests must not interrupt its cleanup. It ends when its input closes.
+      // A separate process group, because Ctrl-C for the tests must not interrupt its cleanup. It ends when its input closes.
       { stdio: ['pipe', 'pipe', 'inherit'], detached: true },
     );
     const supervision = new Supervision(folder, child);
@@ -124,7 +124,7 @@ function textOf(file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch {
-    return ''; // The process has ended.
+    return ''; // The process has already ended.
   }
 }
 

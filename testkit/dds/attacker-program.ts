@@ -25,7 +25,7 @@ const random = randomFrom(20_260_304);
 const below = (limit: number): number => Math.floor(random() * limit);
 const noise = (octets: number): Buffer => Buffer.from(Array.from({ length: octets }, () => below(256)));
 
-/** Listens to the group for `seconds`, and until the node has sent: returns its GUID prefix and all datagrams. */
+/** Listens to the group for `seconds`, and until the node has sent a datagram. Returns its GUID prefix and all datagrams. */
 function listen(socket: Socket, seconds: number): Promise<{ node: GuidPrefix; captured: Buffer[] }> {
   const captured: Buffer[] = [];
   let node: GuidPrefix | null = null;
@@ -119,7 +119,7 @@ function* endpoints(stranger: ForgedParticipant): Generator<readonly [Buffer, nu
   for (let first = 0; first < total; first += perDatagram) {
     const all = Array.from({ length: perDatagram }, (_, i) => {
       const key = first + i + 1;
-      // Readers of the topics of the node, writers of topics that it would subscribe to, and of others.
+      // Readers of the topics of the node, writers of topics to which it would subscribe, and writers of other topics.
       const topic = [TOPIC.topic, `rt/x${key}/health_status`, `rt/x${key}/chatter`][key % 3] ?? '';
       return stranger.endpoint(key % 3 !== 0, key, { ...TOPIC, topic });
     });
@@ -165,7 +165,7 @@ function* lies(stranger: ForgedParticipant): Generator<readonly [Buffer, number]
       message(prefix, submessage(0x08, [...own, sn(number), [8, 2 ** 52], u32(a), noise(32)])),
       message(prefix, submessage(0x06, [entity(reader), entity(ENTITY.UNKNOWN), sn(a), u32(b), noise(32), u32(i)])),
       message(prefix, submessage(0x12, [entity(reader), entity(0x203), sn(number), u32(a), u32(256), noise(32), u32(i)])),
-      // Parameters.
+      // Malformed parameters.
       data(
         prefix,
         ENTITY.PUBLICATIONS_WRITER,
@@ -189,10 +189,10 @@ function* flood(stranger: ForgedParticipant): Generator<readonly [Buffer, number
   const sample = Buffer.concat([Buffer.from([0, 1, 0, 0]), Buffer.alloc(32), text('OK'), text('flood'), text('2026-03-04T05:06:07.089Z')]);
   for (let i = 1; i <= 4000; i += 1) {
     yield [data(stranger.prefix, 0x103, i, sample), USER];
-    // A writer that keeps fifty samples: whoever learns of it late, or has lost some, goes on with those.
+    // A writer that keeps fifty samples: a reader that discovers it late, or has lost some, continues with those.
     yield [stranger.heartbeat(0x103, Math.max(1, i - 49), i), USER];
     for (const key of [2, 3, 4, 5]) yield [stranger.request(0x204, (key << 8) | 3, 1), USER];
-    // Repeated, because the first ones may have been lost.
+    // Repeated, because earlier ones may have been lost.
     if (i % 100 === 0) for (const datagram of introduction) yield [datagram, META];
     if (i % 100 === 0) yield [stranger.announcement(`flood${i}`, LEASE_SECONDS), PORTS[0]];
   }
@@ -227,7 +227,7 @@ async function introduceParticipant(number: number): Promise<ForgedParticipant> 
   return stranger;
 }
 
-/** The attacks that need captured datagrams of the node. */
+/** Returns the attacks that need captured datagrams of the node. */
 async function captureFirst(): Promise<Iterable<readonly [Buffer, number]>> {
   const group = createSocket({ type: 'udp4', reuseAddr: true });
   group.bind(PORTS[0], () => group.addMembership(MULTICAST_GROUP));

@@ -62,7 +62,7 @@ export const PROGRESS: ShutdownProgress = {
   timestamp: '2026-03-04T05:06:07.089Z',
 };
 
-/** A message as a peer prints it: unavailable values, null here, are NaN on DDS. */
+/** A message in the form that a peer prints: unavailable values, null here, are NaN on DDS. */
 export function asPeersSay(message: object): Record<string, unknown> {
   return Object.fromEntries(Object.entries(message).map(([field, value]) => [field, value === null ? 'NaN' : value]));
 }

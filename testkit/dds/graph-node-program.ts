@@ -116,7 +116,7 @@ async function execute(command: NodeCommand): Promise<void> {
   }
 }
 
-// Without its test the process ends; after an error it must not continue, because that would hide the error.
+// The process ends when its test has ended. After an error it must not continue, because that would hide the error.
 process.stdout.on('error', () => process.exit(1));
 process.on('uncaughtException', (error) => {
   emit('failed', { error: error.stack ?? String(error) });

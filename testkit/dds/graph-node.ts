@@ -23,7 +23,7 @@ export interface NodeOptions {
   readonly localNode?: string;
   /** Whether it receives statuses and alerts of others; true by default. */
   readonly observe?: boolean;
-  /** Participant lease that it announces; default of the service. */
+  /** Participant lease that it announces; the default is that of the service. */
   readonly leaseSeconds?: number;
   /** Delay before the reply to a call of /safe_shutdown. */
   readonly answerAfterMs?: number;
@@ -66,7 +66,7 @@ export interface NodeEvents {
 
 export type NodeEvent<Kind extends keyof NodeEvents = keyof NodeEvents> = EventRecord<NodeEvents, Kind>;
 
-/** A process in a host with nothing but the embedded transport. It ends with this process. */
+/** A process in a host that contains only the embedded transport. It ends with this process. */
 export class GraphNode extends EventProcess<NodeEvents> {
   private constructor(process: ChildProcess) {
     super(process, 'graph node', 120);
@@ -107,13 +107,13 @@ export class GraphNode extends EventProcess<NodeEvents> {
     this.send({ do: 'stream', stream });
   }
 
-  /** Ends all streams; returns the number of the last status of the first one. */
+  /** Ends all streams; returns the number of the last status of the first stream. */
   async endStreams(): Promise<number> {
     this.send({ do: 'end streams' });
     return this.lastPublished();
   }
 
-  /** The number of the last published status of the stream; 0: none. Includes every status published before the call. */
+  /** The number of the last published status of the stream, or 0 if there is none. Includes every status published before the call. */
   async lastPublished(stream = 0): Promise<number> {
     await this.details();
     return this.all('published').findLast(({ id }) => id === stream)?.number ?? 0;
@@ -132,7 +132,7 @@ export class GraphNode extends EventProcess<NodeEvents> {
     return found[before] as NodeEvent<'details'>;
   }
 
-  /** Polls until the details satisfy; throws with the last ones after the timeout. */
+  /** Polls until the details satisfy the condition; throws with the last ones after the timeout. */
   async detailsUntil(satisfied: (details: NodeEvent<'details'>) => boolean, seconds = 120): Promise<NodeEvent<'details'>> {
     const deadline = Date.now() + seconds * 1000;
     for (;;) {
@@ -144,13 +144,13 @@ export class GraphNode extends EventProcess<NodeEvents> {
     }
   }
 
-  /** Stops it; it announces its leave to the others. */
+  /** Stops the process, which announces its leave to the other participants. */
   stop(): Promise<ProcessEnd> {
     if (!this.hasEnded) this.send({ do: 'stop' });
     return this.ended;
   }
 
-  /** Kills it; it cannot announce its leave. */
+  /** Kills the process, which cannot announce its leave. */
   kill(): Promise<ProcessEnd> {
     if (!this.hasEnded) this.signal('SIGKILL');
     return this.ended;

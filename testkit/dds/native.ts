@@ -1,5 +1,5 @@
 /**
- * Compiles the C and C++ programs of testkit/dds/peers on first use, into node_modules/.cache; later runs use them until a source or an
+ * Compiles the C and C++ programs of testkit/dds/peers on first use, into node_modules/.cache. Later runs use them until a source or an
  * installed library changes.
  */
 import { spawn } from 'node:child_process';
@@ -83,7 +83,7 @@ function isRunning(pid: number): boolean {
   }
 }
 
-/** Creates the lock file; false if another process holds it. Removes a lock whose owner has ended. */
+/** Creates the lock file; returns false if another process holds it. Removes a lock whose owner has ended. */
 function tryLock(lock: string): boolean {
   try {
     writeFileSync(lock, String(process.pid), { flag: 'wx' });
@@ -110,8 +110,8 @@ async function make(goal: Goal, out: string): Promise<void> {
 }
 
 /**
- * Builds the goal unless the cache has it for these sources; returns the folder with its programs. Concurrent test processes wait for
- * the one that builds; the folder appears by rename, so it is always complete.
+ * Builds the goal unless the cache already has it for these sources; returns the folder with its programs. Concurrent test processes wait
+ * for the one that builds. The folder is put in place by a rename, so it is always complete.
  */
 export async function build(goal: Goal): Promise<string> {
   const folder = join(CACHE, `${goal}-${fingerprint()}`);

@@ -31,13 +31,13 @@ interface Endpoint {
   readonly kind: 'reader' | 'writer';
   readonly guid: string;
   readonly participant: string;
-  /** As DDS names them: rt/health_status, edge_health_interfaces::msg::dds_::HealthStatus_. */
+  /** DDS names, such as rt/health_status and edge_health_interfaces::msg::dds_::HealthStatus_. */
   readonly topic: string;
   readonly type: string;
   readonly reliability: 'reliable' | 'best-effort';
   readonly durability: 'transient-local' | 'volatile';
   readonly user_data: string;
-  /** Only Fast DDS. */
+  /** Printed only by Fast DDS. */
   readonly locators?: readonly string[];
 }
 
@@ -55,24 +55,24 @@ export interface PeerEvents {
     readonly writer: string | null;
     readonly source_ms: number;
     readonly latency_ms: number;
-    /** Of the writer; only Fast DDS. */
+    /** Sequence number of the writer; only from Fast DDS. */
     readonly sequence_number?: number;
     readonly data: Readonly<Record<string, unknown>>;
   };
-  /** A writer left, or disposed of what it wrote. */
+  /** A writer left, or disposed of the instances that it wrote. */
   instance: { readonly topic: string; readonly writer: string | null; readonly state: 'disposed' | 'no_writers' };
   /** Samples that the reader detected as lost. */
   lost: { readonly topic: string; readonly total: number };
   written: { readonly topic: string; readonly number: number };
-  /** call: the server was found, or not before the timeout. `service_id` is the id that a Cyclone DDS server announces. */
+  /** call: the server was found, or was not found before the timeout. `service_id` is the id that a Cyclone DDS server announces. */
   service_matched: { readonly client: number; readonly match_ms: number; readonly guid: string; readonly service_id?: string };
   service_missing: { readonly client: number; readonly match_ms: number; readonly guid: string };
   reply: {
     readonly client: number;
     readonly request: number;
-    /** Whether it answers a request of this client; false is an error. */
+    /** Whether the reply belongs to a request of this client; false is an error. */
     readonly own: boolean;
-    /** Whether the request was answered before. */
+    /** Whether the request already had a reply. */
     readonly repeated: boolean;
     readonly round_trip_ms: number;
     readonly data: { readonly success: boolean; readonly message: string };
@@ -92,7 +92,7 @@ export interface PeerEvents {
   participant: {
     readonly guid: string;
     readonly user_data: string;
-    /** These only by Fast DDS. */
+    /** The following members are only from Fast DDS. */
     readonly changed?: boolean;
     readonly vendor?: string;
     readonly lease_seconds?: number;
@@ -100,7 +100,7 @@ export interface PeerEvents {
     readonly metatraffic?: readonly string[];
     readonly default?: readonly string[];
   };
-  /** `how` only by Fast DDS. */
+  /** `how` is only from Fast DDS. */
   participant_gone: { readonly guid: string; readonly how?: 'goodbye' | 'lease' };
   endpoint: Endpoint;
   endpoint_gone: { readonly kind: 'reader' | 'writer'; readonly guid: string };
@@ -128,7 +128,7 @@ export class Peer extends EventProcess<PeerEvents> {
     return new Peer(child, `peer-${vendor} ${mode} ${options.join(' ')}`);
   }
 
-  /** Sends a signal and waits for the end of the process: on SIGTERM it announces its leave, on SIGKILL it cannot. */
+  /** Sends a signal and waits for the end of the process. On SIGTERM it announces its leave; on SIGKILL it cannot. */
   kill(signal: NodeJS.Signals = 'SIGTERM'): Promise<ProcessEnd> {
     if (!this.hasEnded) this.signal(signal);
     return this.ended;

@@ -14,7 +14,7 @@ import { EventProcess } from '../service/event-process.ts';
 interface ClientEvents {
   /** `writer`: the guid of its request writer. */
   started: { readonly writer: string };
-  /** `ms`: from the request to the reply. */
+  /** `ms`: time from the request to the reply. */
   reply: { readonly data: ShutdownReply; readonly ms: number };
 }
 

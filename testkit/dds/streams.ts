@@ -5,12 +5,12 @@ export type Arrival = PeerEvent<'sample'>;
 
 export const numberOf = ({ data }: Arrival): number => Number(data['cpu_percent']);
 
-/** The health statuses that a peer received, in the order of their arrival. */
+/** The health statuses that a peer received, in order of arrival. */
 export function arrivalsAt(peer: Peer): Arrival[] {
   return peer.all('sample').filter(({ topic }) => topic.endsWith('/health_status'));
 }
 
-/** `from` to `to`, both included. */
+/** The numbers from `from` to `to`, inclusive. */
 export function range(from: number, to: number): number[] {
   return Array.from({ length: Math.max(0, to - from + 1) }, (_, i) => from + i);
 }
@@ -34,11 +34,11 @@ export interface Counted {
 
 /** Losses after a disturbance. */
 export interface Outage {
-  /** Numbers that never arrived, ascending. */
+  /** Numbers that never arrived, in ascending order. */
   readonly gone: readonly number[];
-  /** From the disturbance to the first arrival after the last lost number; 0: no loss. */
+  /** Time from the disturbance to the first arrival after the last lost number; 0 if nothing was lost. */
   readonly backSeconds: number;
-  /** Whether only numbers were lost that KEEP_LAST 10 had dropped, and none from before the disturbance. */
+  /** Whether all lost numbers are ones that KEEP_LAST 10 had dropped, and none is from before the disturbance. */
   readonly isWithinPromise: boolean;
 }
 
@@ -46,7 +46,7 @@ const DEPTH = 10;
 /** Tolerance between events in one process and their record in another. */
 const TOLERANCE_MS = 300;
 
-/** Judges a stream up to `last` that was disturbed at `disturbedMs` (wall clock). */
+/** Evaluates a stream up to `last` that was disturbed at `disturbedMs` (wall clock). */
 export function outageOf(published: readonly Counted[], arrived: readonly Counted[], disturbedMs: number, last: number): Outage {
   const until = (ms: number): number => published.findLast((entry) => entry.ms <= ms)?.number ?? 0;
   const numbers = arrived.map(({ number }) => number);
@@ -58,7 +58,7 @@ export function outageOf(published: readonly Counted[], arrived: readonly Counte
   return { gone, backSeconds: (backMs - disturbedMs) / 1000, isWithinPromise };
 }
 
-/** Text with p50, p99 and maximum. */
+/** Formats p50, p99 and maximum. */
 export function spread(milliseconds: readonly number[]): string {
   const sorted = [...milliseconds].sort((a, b) => a - b);
   const at = (share: number): string => (sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? Number.NaN).toFixed(1);

@@ -1,6 +1,6 @@
 /**
- * Records calls of fsync and rename in this process. A unit test cannot cut the power, but it can show that a file is synchronised
- * before it is renamed, and the folder before the caller continues.
+ * Records calls of fsync and rename in this process. A unit test cannot cut the power, but it can verify that a file is synchronised before
+ * it is renamed, and the folder before the caller continues.
  */
 import fs from 'node:fs';
 import { open } from 'node:fs/promises';
@@ -10,8 +10,8 @@ import { basename } from 'node:path';
 type AnyFunction = (this: unknown, ...given: unknown[]) => unknown;
 
 /**
- * Starts recording. Each call of the returned function gives the calls since the previous one: `sync NAME`, `rename OLD NEW`, names
- * without their folder. Import modules that store references to functions of node:fs after this.
+ * Starts recording. Each call of the returned function returns the calls since the previous one: `sync NAME`, `rename OLD NEW`, with names
+ * without their folder. Modules that store references to functions of node:fs must be imported afterwards.
  */
 export async function recordSyncs(): Promise<() => string[]> {
   let recorded: string[] = [];

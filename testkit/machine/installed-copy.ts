@@ -93,7 +93,7 @@ export class InstalledCopy {
     return this.#enter(['find', upper, ...excluded, '!', '-path', upper, '-printf', '/%P %u:%g %m %s %T@ %l\n']).stdout;
   }
 
-  /** Runs a shell script; returns its standard output. Throws when it fails. */
+  /** Runs a shell script; returns its standard output. Throws if it fails. */
   sh(script: string, options: Parameters<InstalledCopy['run']>[1] = {}): string {
     const { code, stderr, stdout } = this.run(['sh', '-euc', script], options);
     if (code !== 0) throw new Error(`${script}: exited with ${code}\n${stderr}${stdout}`);

@@ -50,7 +50,7 @@ export class MachineTree {
     return ['--proc', this.procRoot, '--sys', this.sysRoot];
   }
 
-  /** Takes effect at the next reading; two decimals. */
+  /** Takes effect at the next reading; has a resolution of two decimals. */
   setCpuPercent(percent: number): void {
     checkPercent(percent);
     this.#cpuPercent = percent;
@@ -80,7 +80,7 @@ export class MachineTree {
     replace(this.#sensorPath(), `${Math.round(celsius * 1000)}\n`);
   }
 
-  /** Removes the file of the sensor, as unloading its driver does; setTemperature creates it again. */
+  /** Removes the file of the sensor, like unloading its driver; setTemperature creates it again. */
   removeSensor(): void {
     rmSync(this.#sensorPath());
   }

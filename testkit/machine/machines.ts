@@ -31,7 +31,7 @@ export interface Fixture extends FixtureDescription {
 
 const FIXTURES = fileURLToPath(new URL('../fixtures', import.meta.url));
 
-/** The names of all machines in testkit/fixtures; throws when there is none, so that no test passes without a machine. */
+/** The names of all machines in testkit/fixtures; throws if there are none, so that no test passes without a machine. */
 export function fixtureNames(): string[] {
   const names = readdirSync(FIXTURES)
     .filter((name) => existsSync(join(FIXTURES, name, 'fixture.json')))
@@ -40,7 +40,7 @@ export function fixtureNames(): string[] {
   return names;
 }
 
-/** Writes files, given as path and content, into a folder; for machines of which only a few files matter. */
+/** Writes files, given as path and content, into a folder; for machines of which only a few files are relevant. */
 export function writeTree(folder: string, files: Readonly<Record<string, string>>): void {
   for (const [path, content] of Object.entries(files)) {
     mkdirSync(dirname(join(folder, path)), { recursive: true });
@@ -49,8 +49,8 @@ export function writeTree(folder: string, files: Readonly<Record<string, string>
 }
 
 /**
- * Replaces a file by one whose reading fails. EAGAIN: a pipe without data that has a writer. Every other error can only come from a
- * driver and is replaced by a folder: opening it succeeds and reading it fails (EISDIR).
+ * Replaces a file by one that cannot be read. For EAGAIN, it is a pipe with a writer but without data. Every other error can only come from
+ * a driver and is simulated by a folder: opening it succeeds and reading it fails (EISDIR).
  */
 export function makeUnreadable(test: Teardown, path: string, error: string): void {
   rmSync(path, { recursive: true, force: true });

@@ -5,14 +5,14 @@ const TICKS_PER_SECOND = 100;
 
 export interface Memory {
   readonly residentMegabytes: number;
-  /** Private part of the resident memory: heap and stacks, no program text. */
+  /** Private part of the resident memory: heap and stacks, without program text. */
   readonly anonymousMegabytes: number;
 }
 
 /** CPU, memory and writes of a process, read from /proc. Megabytes are 10^6 bytes. */
 export class ProcessMeter {
   readonly #folder: string;
-  /** By thread; for a thread that has ended, the value of the last reading. */
+  /** Nanoseconds by thread; for a thread that has ended, the value of the last reading. */
   readonly #nanoseconds = new Map<string, number>();
 
   constructor(pid: number | 'self') {
@@ -20,8 +20,8 @@ export class ProcessMeter {
   }
 
   /**
-   * CPU time of all threads, to the nanosecond from schedstat (a thread that is running right now may be a tick behind), or
-   * to the tick from stat where the kernel keeps no schedstat.
+   * CPU time of all threads, from schedstat with nanosecond resolution (a running thread may be a tick behind), or from stat with tick
+   * resolution if the kernel has no schedstat.
    */
   cpuSeconds(): number {
     for (const thread of readdirSync(`${this.#folder}/task`)) {
@@ -47,7 +47,7 @@ export class ProcessMeter {
     return { residentMegabytes: megabytes('VmRSS'), anonymousMegabytes: megabytes('RssAnon') };
   }
 
-  /** Bytes that the process caused to be written to a disk, now or later; without the journal of the file system. */
+  /** Bytes that the process caused to be written to a disk, now or later, excluding the journal of the file system. */
   writtenBytes(): number {
     return Number(/^write_bytes: (\d+)/m.exec(readFileSync(`${this.#folder}/io`, 'utf8'))?.[1]);
   }

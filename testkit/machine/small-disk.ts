@@ -1,6 +1,6 @@
 /**
- * A file system so small that a test can fill it completely: a tmpfs. Mounting it needs root, or a user and mount namespace: `npm test`
- * runs in one if the kernel allows that; otherwise `whyNotMountable` gives the reason to skip a test.
+ * A tmpfs that is small enough for a test to fill it completely. Mounting it needs root, or a user and mount namespace. `npm test` runs in
+ * one if the kernel allows it; otherwise `whyNotMountable` gives the reason to skip a test.
  */
 import { spawnSync } from 'node:child_process';
 import { closeSync, mkdirSync, mkdtempSync, openSync, rmdirSync, rmSync, writeSync } from 'node:fs';
@@ -17,7 +17,7 @@ export function whyNotMountable(): string | null {
   return whyNot === '' ? null : whyNot;
 }
 
-/** Mounts one as a test does; returns the problem, or an empty string. */
+/** Mounts one in the same way as a test; returns the problem, or an empty string. */
 function tryToMount(): string {
   const folder = mkdtempSync(join(tmpdir(), 'edge-health-mount-'));
   try {
@@ -31,7 +31,7 @@ function tryToMount(): string {
   }
 }
 
-/** Two megabytes. */
+/** A disk of two megabytes. */
 export class SmallDisk {
   readonly folder: string;
   readonly #filler: string;
@@ -64,7 +64,7 @@ export class SmallDisk {
     rmSync(this.#filler);
   }
 
-  /** `bind`: also permitted in a user namespace. */
+  /** `bind` is also permitted in a user namespace. */
   makeReadOnly(): void {
     mount('mount', '-o', 'remount,bind,ro', this.folder);
   }

@@ -12,7 +12,7 @@ import type { Teardown } from '../folder.ts';
 const DOMAINS = Array.from({ length: 41 }, (_, i) => 60 + i);
 const POLL_MS = 100;
 
-/** Reserves a domain until the end of the test, across all test runs and ROS 2 systems on the machine; waits while all are in use. */
+/** Reserves a domain until the end of the test, across all test runs and ROS 2 systems on the machine. Waits while all are in use. */
 export async function reserveDomain(t: Teardown, domains: readonly number[] = DOMAINS): Promise<number> {
   // Runs that start at the same time try different domains first.
   const first = process.pid % domains.length;
@@ -44,7 +44,10 @@ async function hasNoParticipants(domain: number): Promise<boolean> {
   }
 }
 
-/** Binds an abstract Unix socket: its name is unique in a network namespace and is released with the process. Null: in use. */
+/**
+ * Binds an abstract Unix socket, whose name is unique in a network namespace and is released with the process.
+ * Returns null if it is in use.
+ */
 async function lock(name: string): Promise<(() => void) | null> {
   const server = createServer();
   try {

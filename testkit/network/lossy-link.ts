@@ -5,14 +5,14 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { build } from '../dds/native.ts';
 
-/** Frames of one direction. Each received frame was forwarded (twice if duplicated), lost, paused or failed, or is being held. */
+/** Number of frames in one direction. Each received frame was forwarded (twice if duplicated), lost, paused or failed, or is being held. */
 export interface LinkCounters {
   readonly received: number;
   readonly forwarded: number;
   readonly lost: number;
   readonly duplicated: number;
   readonly reordered: number;
-  /** Dropped in a pause. */
+  /** Dropped during a pause. */
   readonly paused: number;
   /** Could not be sent. */
   readonly failed: number;
@@ -22,7 +22,7 @@ export interface LinkCounters {
 
 export interface LinkState {
   readonly paused: boolean;
-  /** From the host to the segment. */
+  /** Direction from the host to the segment. */
   readonly forth: LinkCounters;
   readonly back: LinkCounters;
 }
@@ -30,7 +30,7 @@ export interface LinkState {
 export interface LinkFaults {
   readonly lossPercent?: number;
   readonly duplicatePercent?: number;
-  /** Percentage of the frames that are held for `holdMs`, so that later ones overtake them. */
+  /** Percentage of the frames that are held for `holdMs`, so that later frames overtake them. */
   readonly reorderPercent?: number;
   readonly holdMs?: number;
 }

@@ -1,4 +1,4 @@
-/** Creates and removes network namespaces, also those of killed test processes. Needs root and iproute2. */
+/** Creates and removes network namespaces, including those of killed test processes. Needs root and iproute2. */
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { readdirSync } from 'node:fs';
@@ -7,7 +7,7 @@ import { readdirSync } from 'node:fs';
 const PREFIX = 'ehtest';
 const NAMESPACES = '/run/netns';
 
-/** Runs a program to its end; returns its standard output. Throws with its output when it fails. */
+/** Runs a program to its end; returns its standard output. Throws with its output if it fails. */
 export function run(program: string, args: readonly string[]): string {
   const { status, signal, error, stdout, stderr } = spawnSync(program, args, { encoding: 'utf8', maxBuffer: 1 << 28 });
   if (error) throw error;
@@ -51,7 +51,7 @@ export function removeNamespace(name: string): void {
     try {
       process.kill(Number(pid), 'SIGKILL');
     } catch {
-      // The process has ended.
+      // The process has already ended.
     }
   }
   spawnSync('ip', ['netns', 'delete', name]);

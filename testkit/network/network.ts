@@ -83,7 +83,7 @@ export class Host {
     return ['ip', ['netns', 'exec', this.name, program, ...args]];
   }
 
-  /** Runs a program to its end; returns its standard output. Throws with its output when it fails. */
+  /** Runs a program to its end; returns its standard output. Throws with its output if it fails. */
   exec(program: string, ...args: string[]): string {
     return run(...this.command(program, args));
   }
@@ -92,7 +92,7 @@ export class Host {
     return spawn(...this.command(program, args), options);
   }
 
-  /** iproute2's `ip`. */
+  /** Runs iproute2's `ip` in this host. */
   ip(...args: string[]): string {
     return run('ip', ['-n', this.name, ...args]);
   }
@@ -102,11 +102,11 @@ export class Host {
     return `eth${this.#interfaceCount++}`;
   }
 
-  /** For Segment.attach and Interface.remove. */
+  /** Called by Segment.attach and Interface.remove. */
   attached(added: Interface | null, removed: Interface | null = null): void {
     if (removed) this.#interfaces.splice(this.#interfaces.indexOf(removed), 1);
     if (added) this.#interfaces.push(added);
-    // As on any machine with a network, loopback does not carry multicast then.
+    // As on any machine with a network, loopback then carries no multicast.
     this.ip('link', 'set', 'lo', 'multicast', this.#interfaces.length > 0 ? 'off' : 'on');
     this.route();
   }
@@ -157,7 +157,7 @@ export class Segment {
     return this.#connect(host, port, options, port);
   }
 
-  /** The same over a lossy link, which forwards everything until faults are set. The seed determines which frames are affected. */
+  /** Like attach, but over a lossy link, which forwards everything until faults are set. The seed determines which frames are affected. */
   async attachLossy(
     host: Host,
     options: AttachOptions & { readonly seed?: number } = {},
@@ -211,7 +211,7 @@ export class Interface {
     return this.#up;
   }
 
-  /** Replaces the address, as a new DHCP lease does: the old one is removed first. */
+  /** Replaces the address, like a new DHCP lease: the old one is removed first. */
   setAddress(address: string): void {
     this.#host.ip('address', 'del', `${this.#address}/24`, 'dev', this.name);
     this.#address = address;

@@ -34,7 +34,7 @@ export class HostService {
     this.#log = log;
   }
 
-  /** `folder` has its configuration and data; a second start with the same folder continues with the data. */
+  /** `folder` contains its configuration and data; a second start with the same folder continues with the data. */
   static async start(host: Host, folder: string, options: HostServiceOptions = {}): Promise<HostService> {
     const file = join(folder, 'config.yaml');
     const { rest, storage, ...config } = options.config ?? {};
@@ -86,7 +86,7 @@ export class HostService {
     return stdout as string;
   }
 
-  /** Polls until the response satisfies; throws with the last response and the log after the timeout. */
+  /** Polls until the response satisfies the condition; throws with the last response and the log after the timeout. */
   async untilGet<T>(path: string, satisfied: (body: T) => boolean, seconds = 120): Promise<T> {
     let last: T | undefined;
     await this.until(async () => {

@@ -59,7 +59,7 @@ export class BackupSite {
     this.configure(config);
   }
 
-  /** Writes the configuration, by default without a disk reserve, which the disk of a test may not have. */
+  /** Writes the configuration. By default it has no disk reserve, which the disk of a test may be too small for. */
   configure(backup: Readonly<Record<string, unknown>>, more: Readonly<Record<string, unknown>> = {}): void {
     const ops = { backup: { reserve_megabytes: 0, journal_hours: 0, ...backup }, ...(more['ops'] as object | undefined) };
     writeFileSync(this.configFile, stringify({ storage: { path: this.dataFolder }, ...more, ops }));

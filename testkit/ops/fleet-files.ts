@@ -19,7 +19,7 @@ export function yaml<T>(path: string): T {
   return parse(readFileSync(join(FLEET, path), 'utf8'), { merge: true }) as T;
 }
 
-/** Every rule of prometheus/rules; throws when there is none, so that no test passes without a rule. */
+/** Every rule of prometheus/rules; throws if there are none, so that no test passes without a rule. */
 export function rules(): Rule[] {
   const files = globSync('prometheus/rules/*.yml', { cwd: FLEET });
   const found = files.flatMap((file) => yaml<{ groups: { rules: Rule[] }[] }>(file).groups.flatMap((group) => group.rules));
@@ -86,7 +86,7 @@ export function queries(): Query[] {
   ]);
 }
 
-/** A query with its variables replaced as by Grafana, for one appliance and every site and room. */
+/** A query with its variables replaced in the same way as by Grafana, for one appliance and every site and room. */
 export function filledIn(expr: string, instance: string): string {
   return expr
     .replaceAll('$__rate_interval', '1m')

@@ -25,7 +25,7 @@ export interface HealthDocument {
 
 export interface HealthRun extends JobResult {
   readonly document: HealthDocument;
-  /** Result by name of the check. */
+  /** Returns the result of a check by name. */
   readonly of: (name: string) => CheckResult | undefined;
 }
 
@@ -95,7 +95,7 @@ export interface RunSettings {
   readonly signal?: AbortSignal;
 }
 
-/** Runs the check in this process, as the scheduler does. */
+/** Runs the check in this process, like the scheduler. */
 export async function checkAt(
   site: Site,
   { check, more, options = {}, signal, trigger = 'schedule' }: RunSettings = {},

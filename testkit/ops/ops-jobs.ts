@@ -1,4 +1,4 @@
-/** State file of a scheduler as `edge-health ops run` writes it for the service, with a failed job and one that never ran. */
+/** State file of a scheduler in the form that `edge-health ops run` writes for the service, with a failed job and one that never ran. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 

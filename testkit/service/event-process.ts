@@ -62,7 +62,7 @@ export class EventProcess<Events extends object> {
     return this.events.filter(({ event }) => event === kind) as unknown as EventRecord<Events, Kind>[];
   }
 
-  /** Resolves with the first event of the kind that satisfies, earlier events included; throws after the timeout. */
+  /** Resolves with the first event of the kind that satisfies the condition, including earlier events; throws after the timeout. */
   async waitFor<Kind extends keyof Events>(
     kind: Kind,
     satisfied: (event: EventRecord<Events, Kind>) => boolean = () => true,
@@ -72,7 +72,7 @@ export class EventProcess<Events extends object> {
     return found as EventRecord<Events, Kind>;
   }
 
-  /** The same for the first `count` such events. */
+  /** Like waitFor, for the first `count` such events. */
   async waitForCount<Kind extends keyof Events>(
     kind: Kind,
     count: number,

@@ -1,4 +1,4 @@
-/** A client of /events that records all events. A test waits for a count or for an alert, not for a length of time. */
+/** A client of /events that records all events. A test waits for a count or an alert, never for a fixed time. */
 import { get, type IncomingMessage } from 'node:http';
 import { eventParser } from '../../src/client/event-stream.ts';
 import type { Alert } from '../../src/core/alerts/alert.ts';
@@ -20,7 +20,7 @@ export class EventReader {
     const parse = eventParser(({ data, event, id }) => this.received.push({ id: id ?? '', event, data }));
     response.setEncoding('utf8').on('data', parse);
     response.on('error', () => {
-      // The service was killed: the received events stay valid.
+      // The service was killed. The events received so far stay valid.
     });
   }
 

@@ -1,7 +1,7 @@
 /**
- * The harness as a user starts it: `edge-health harness` in separate processes, on a run folder that is removed with the test. The
- * service that a run starts listens on a free port of the loopback interface and is not on the ROS 2 graph: it needs only a built
- * checkout, and other suites may run at the same time.
+ * Starts the harness in the same way as a user: `edge-health harness` in separate processes, on a run folder that is removed with the test.
+ * The service that a run starts listens on a free port of the loopback interface and is not on the ROS 2 graph. It therefore needs only a
+ * built checkout, and other suites may run at the same time.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -17,7 +17,7 @@ import type { Host } from '../network/network.ts';
 import { until } from '../wait.ts';
 import { ROOT } from './service.ts';
 
-/** Prevents alerts from the load of other tests on the machine. */
+/** Prevents alerts caused by the load of other tests on the machine. */
 const CONFIG = { alerts: { raise_after_seconds: 3600 }, ops: { backup_logs: 'off' } };
 const LOOPBACK = { rest: { host: '127.0.0.1', port: 0 }, ros: { transport: 'off' } };
 
@@ -33,7 +33,7 @@ export class RunFolder {
   readonly config: string;
   readonly #host: Host | null;
 
-  /** `host`: in a network namespace, where the service is on the ROS 2 graph and listens on its usual port. */
+  /** If `host` is given, the run is in a network namespace, where the service is on the ROS 2 graph and listens on its usual port. */
   constructor(t: Test, host: Host | null = null) {
     const folder = temporaryFolder(t);
     this.#host = host;

@@ -55,7 +55,7 @@ for (;;) {
   message.writeBigUInt64LE(getRawPointer(control), 32);
   message.writeBigUInt64LE(BigInt(control.length), 40);
   const length = Number(libc.recvmsg(socket, message, 0));
-  if (length < 0) continue; // EINTR.
+  if (length < 0) continue; // The call was interrupted (EINTR).
   print({ pid: control.readInt32LE(CMSGHDR_BYTES), state: data.toString('utf8', 0, length) });
 }
 

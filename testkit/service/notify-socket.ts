@@ -18,7 +18,7 @@ export interface Notification {
 
 export class NotifySocket {
   readonly path: string;
-  /** In the order in which they were received. */
+  /** Notifications in the order in which they were received. */
   readonly all: Notification[] = [];
   readonly #child: ChildProcess;
 

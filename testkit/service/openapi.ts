@@ -28,7 +28,7 @@ export interface ApiDocument {
   readonly components: { readonly schemas: Readonly<Record<string, object>> };
 }
 
-/** The OpenAPI document of a running service, to validate its responses. */
+/** The OpenAPI document of a running service, used to validate its responses. */
 export class Contract {
   readonly document: ApiDocument;
   readonly #ajv: Ajv2020;
@@ -52,7 +52,7 @@ export class Contract {
     return item.get;
   }
 
-  /** Differences between a response and the document; empty: the response conforms. */
+  /** Differences between a response and the document; empty if the response conforms. */
   violations(path: string, answer: Answer): string[] {
     const response = this.operation(path).responses[String(answer.status)];
     if (!response) return [`status ${answer.status} is not documented`];
@@ -69,7 +69,7 @@ export class Contract {
     return validate(value) ? [] : (validate.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`);
   }
 
-  /** Compiles each schema once: compiling takes a hundred times longer than validating. */
+  /** Compiles each schema once, because compiling takes a hundred times longer than validating. */
   #compiled(schema: Readonly<Record<string, unknown>>): ValidateFunction {
     const reference = schema['$ref'];
     if (typeof reference !== 'string') return this.#ajv.compile(schema);

@@ -49,7 +49,7 @@ const WITHOUT_SHUTDOWN = shutdownStatus({
 /** A clock that only the test advances. */
 export class TestClocks implements Clocks {
   seconds = 1000;
-  /** Recent, so that retention keeps the stored samples. */
+  /** A recent time, so that retention keeps the stored samples. */
   wallMs = Math.floor(Date.now() / HOUR_MS - 3) * HOUR_MS;
 
   monotonicSeconds(): number {
@@ -70,7 +70,7 @@ export class TestClocks implements Clocks {
   }
 }
 
-/** The clock of the machine. */
+/** The clocks of the machine. */
 export class RealClocks extends TestClocks {
   override monotonicSeconds(): number {
     return performance.now() / 1000;
@@ -124,8 +124,8 @@ export interface InProcessServiceOptions {
 }
 
 /**
- * The service without sampling and without ROS: the real store, REST server and RemoteNodes, wired as in the service. The test
- * supplies the messages of the graph.
+ * The service without sampling and ROS: the real store, REST server and RemoteNodes, wired as in the service. The test supplies
+ * the messages of the graph.
  */
 export class InProcessService {
   readonly clocks: TestClocks;
@@ -296,7 +296,7 @@ export class InProcessService {
   }
 }
 
-/** Starts a service on a folder, which may have data of an earlier one; it is stopped at the end of the test. */
+/** Starts a service on a folder that may have data of an earlier service. It is stopped at the end of the test. */
 export async function startInProcess(
   t: Test,
   folder: string,

@@ -47,7 +47,7 @@ export async function startService(t: Test, options: RunOptions = {}): Promise<R
   return startIn(t, folder, options);
 }
 
-/** As startService, in a given folder, which may have data of an earlier run. */
+/** Like startService, but in a given folder, which may have data of an earlier run. */
 export async function startIn(t: Test, folder: string, options: RunOptions = {}): Promise<RunningService> {
   const environment = { RUNTIME_DIRECTORY: join(folder, 'run'), ...options.environment };
   mkdirSync(environment.RUNTIME_DIRECTORY, { recursive: true });
@@ -57,7 +57,7 @@ export async function startIn(t: Test, folder: string, options: RunOptions = {})
   return service;
 }
 
-/** Resolves with the first health status; before it /health returns 503. */
+/** Resolves with the first health status. Until then, /health returns 503. */
 export async function measured(service: RunningService): Promise<HealthStatus> {
   return service.until<HealthStatus>('/health', ({ cpu_percent }) => cpu_percent !== undefined);
 }
@@ -125,7 +125,7 @@ export class RawConnection {
       socket.once('close', () => resolve());
     });
     socket.on('error', () => {
-      // The service may refuse a client with a reset.
+      // The service may reset the connection of a client that it refuses.
     });
   }
 

@@ -24,7 +24,7 @@ import { TestStore } from '../../src/store/testing/store.ts';
 import { temporaryFolder } from '../folder.ts';
 import { until } from '../wait.ts';
 
-/** Default of calls: the maximum allowed timeout, which no test reaches. */
+/** Default timeout of calls: the maximum allowed, which no test reaches. */
 export const TIMEOUT_SECONDS = 300;
 
 /** A caller over DDS; by default a program of the local user robot, which is authorised. */
@@ -44,7 +44,7 @@ export const LOCAL = caller();
 const ROBOT: LocalUser = { uid: 4_000_000, name: 'robot', groups: ['robot', 'sudo'] };
 
 export interface SceneOptions {
-  /** Folder of an earlier scene, to continue with its data. */
+  /** Folder of an earlier scene, whose data is used again. */
   readonly folder?: string;
   readonly dataPath?: string;
   readonly settings?: Partial<ShutdownSettings>;
@@ -208,7 +208,7 @@ export function isAlive(mark: string): boolean {
     try {
       return /^\d+$/.test(pid) && pid !== String(process.pid) && readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(mark);
     } catch {
-      return false; // The process has ended.
+      return false; // The process has already ended.
     }
   });
 }

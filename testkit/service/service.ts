@@ -1,10 +1,10 @@
 /**
- * The service as a user starts it: `bin/edge-health run` in a separate process, with a free port on the loopback interface, its data
- * and its configuration in the folder of the test, and without the ROS 2 graph, on which it would discover other services.
+ * Starts the service in the same way as a user: `bin/edge-health run` in a separate process, with a free port on the loopback interface,
+ * its data and its configuration in the folder of the test, and without the ROS 2 graph, on which it would discover other services.
  *
- * `start` resolves when the log reports the address of the REST server. After that a test waits for conditions, never for a length of
- * time: `until` for a REST response, `logged` for a log line, events.ts for an event. `end` sends a signal and resolves with the exit
- * code or signal; a test ends its service in its teardown, as rest.ts does.
+ * `start` resolves when the log reports the address of the REST server. After that, a test waits for conditions, never for a fixed time:
+ * `until` for a REST response, `logged` for a log line, events.ts for an event. `end` sends a signal and resolves with the exit code or
+ * signal. A test ends its service in its teardown, as rest.ts does.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -13,15 +13,15 @@ import { join, resolve } from 'node:path';
 import { stringify } from 'yaml';
 import { until } from '../wait.ts';
 
-/** The checkout. */
+/** Path of the checkout. */
 export const ROOT = resolve(import.meta.dirname, '../..');
 
 export interface RunOptions {
-  /** Keys of the configuration, merged over the defaults of this file: any free port of 127.0.0.1, a data folder, no ROS 2, no alerts. */
+  /** Configuration keys that override the defaults of this file: any free port of 127.0.0.1, a data folder, no ROS 2, no alerts. */
   readonly config?: Readonly<Record<string, unknown>>;
   /** The data folder; `data` in the folder of the test by default. */
   readonly dataPath?: string;
-  /** Further arguments of `edge-health run`. */
+  /** Additional arguments of `edge-health run`. */
   readonly arguments?: readonly string[];
   readonly environment?: NodeJS.ProcessEnv;
   /** The checkout whose service is started; this one by default. */
@@ -54,7 +54,7 @@ export class RunningService {
     this.#log = log;
   }
 
-  /** Resolves when the service listens; rejects with its log when it ends before. The folder may have data of an earlier run. */
+  /** Resolves when the service listens; rejects with its log if it ends first. The folder may have data of an earlier run. */
   static async start(folder: string, options: RunOptions = {}): Promise<RunningService> {
     const { config = {} } = options;
     const rest = { host: '127.0.0.1', port: 0, ...((config['rest'] as object | undefined) ?? {}) };
@@ -76,7 +76,7 @@ export class RunningService {
         if (url) resolveUrl(url);
       });
       child.once('error', reject);
-      // `close` comes after the last log line, `exit` may not.
+      // `close` follows the last log line, `exit` may precede it.
       child.once('close', (code, signal) => reject(new Error(`the service ended (${signal ?? code}) before it listened:\n${log}`)));
     });
     return new RunningService(child, await listening, () => log);
@@ -98,7 +98,10 @@ export class RunningService {
     return (await (await this.get(path)).json()) as T;
   }
 
-  /** Requests the path until the body satisfies, and resolves with it; rejects with the last body and the log after the timeout. */
+  /**
+   * Requests the path until the body satisfies the condition, and resolves with the body; rejects with the last body and
+   * the log after the timeout.
+   */
   async until<T>(path: string, satisfied: (body: T) => boolean, seconds?: number): Promise<T> {
     let body: T | undefined;
     const ask = async (): Promise<boolean> => {
@@ -115,7 +118,7 @@ export class RunningService {
     return until(`the log has ${pattern}`, () => pattern.exec(this.log), { describe: () => this.log });
   }
 
-  /** Sends a signal, waits for the end of the process and of its log; returns the exit code or the name of the signal. */
+  /** Sends a signal, waits for the end of the process and of its log, and returns the exit code or the name of the signal. */
   async end(signal: NodeJS.Signals = 'SIGTERM'): Promise<number | string> {
     const { exitCode, signalCode } = this.process;
     if (exitCode !== null) return exitCode;

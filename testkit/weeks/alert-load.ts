@@ -1,6 +1,6 @@
 /**
- * A steady load of alerts: a value that rises above its threshold and falls below it again every few seconds. The caller provides the
- * value, such as the usage of a small file system or the temperature of a recorded sensor. Used by the fault tests.
+ * A steady load of alerts: a value that rises above its threshold and falls below it every few seconds. The caller provides the value, such
+ * as the usage of a small file system or the temperature of a recorded sensor. Used by the fault tests.
  */
 import { writeFileSync } from 'node:fs';
 import type { Container } from '../container/container.ts';

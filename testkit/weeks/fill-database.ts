@@ -15,12 +15,15 @@ const THRESHOLDS: Thresholds = { cpu_percent: LIMIT, memory_percent: LIMIT, disk
 /** Raw samples are kept for 8 days; these end before the run. */
 const [FROM_DAYS, TO_DAYS] = [7, 0.5];
 const SAMPLES_PER_SEGMENT = 500;
-/** Share of the size limit: just below where the service begins to remove the oldest samples (src/store/database/retention.ts, HEADROOM). */
+/**
+ * Share of the size limit, just below the point where the service starts to remove the oldest samples
+ * (src/store/database/retention.ts, HEADROOM).
+ */
 const FILLED = 0.969;
-/** More would mean that nothing is stored at all. */
+/** A larger number would mean that nothing is being stored. */
 const MAX_SEGMENTS = 20_000;
 
-/** From a fixed seed (mulberry32). */
+/** A random number generator with a fixed seed (mulberry32). */
 function noise(): () => number {
   let state = 20260101;
   return () => {
@@ -32,8 +35,8 @@ function noise(): () => number {
 }
 
 /**
- * Creates a database with samples of the days before, almost up to its size limit, which a run of an hour would not reach by itself.
- * Returns their number.
+ * Creates a database with samples of the preceding days, almost at its size limit, which a run of an hour would not reach by itself.
+ * Returns the number of samples.
  */
 export function fillDatabase(dataFolder: string, node: string, maxBytes: number): number {
   mkdirSync(dataFolder, { recursive: true });
@@ -51,10 +54,10 @@ export function fillDatabase(dataFolder: string, node: string, maxBytes: number)
   archive.open();
   archive.setRate(node, SAMPLES_PER_SEGMENT / 60);
   const random = noise();
-  // Steady values, but with all their digits, which take eight bytes each instead of one or two.
+  // Steady values with all their digits, which take eight bytes each instead of one or two.
   const around = (value: number): number => value + 2 * random();
   let count = 0;
-  // One dense minute in each quarter of an hour, so that the oldest one, which is removed first, is a small part of all.
+  // One dense minute in each quarter of an hour, so that the oldest one, which is removed first, is a small part of all samples.
   const stretchMs = HOUR_MS / 4;
   const stretches = Math.floor(((FROM_DAYS - TO_DAYS) * DAY_MS) / stretchMs);
   const fromMs = nowMs;
@@ -80,7 +83,7 @@ export function fillDatabase(dataFolder: string, node: string, maxBytes: number)
   return count;
 }
 
-/** Without free pages. */
+/** Size of the database in bytes, without free pages. */
 function bytesOf(db: DatabaseSync): number {
   const sql = 'SELECT (page_count - freelist_count) * page_size AS bytes FROM pragma_page_count, pragma_freelist_count, pragma_page_size';
   return (db.prepare(sql).get() as { bytes: number }).bytes;

@@ -41,7 +41,7 @@ export function shortRun(faults: readonly Fault[] = [], options: WeekOptions = {
   return judgedShort(week({ hours: SHORT_HOURS, faults, ...options }));
 }
 
-/** The same for the entries of a run that was planned for less than 168 hours. */
+/** The same evaluation for the entries of a run that was planned for less than 168 hours. */
 export function judgedShort(entries: Iterable<RecordEntry>): Judged {
   const { by, evidence } = judged(entries);
   const judgements = Object.values(by);

@@ -1,8 +1,8 @@
 /** Detection of losses: pure functions over time stamps in milliseconds since the epoch. Used by the fault tests. */
 
 /**
- * The number of sampling intervals without a sample between two moments at which the service was healthy. A restart begins a new
- * sampling grid, so intervals are counted between neighbouring samples and from the edges of the span.
+ * The number of sampling intervals without a sample between two moments at which the service was healthy. A restart begins a new sampling
+ * grid, so intervals are counted between neighbouring samples and from the edges of the span.
  */
 export function missingSamples(stamps: readonly number[], periodMs: number, fromMs: number, toMs: number): number {
   const sorted = stamps.filter((stamp) => stamp >= fromMs && stamp < toMs).toSorted((a, b) => a - b);
@@ -16,7 +16,7 @@ export function missingSamples(stamps: readonly number[], periodMs: number, from
   return missing;
 }
 
-/** The cause of an alert began or ended. */
+/** The cause of an alert started or ended. */
 export interface Turn {
   readonly atMs: number;
   readonly isHigh: boolean;
@@ -39,7 +39,7 @@ export function turnsWithoutAlert(turns: readonly Turn[], changes: readonly Chan
   });
 }
 
-/** The longest time between two neighbours, the edges of the span included, in seconds. */
+/** The longest time between two neighbours, including the edges of the span, in seconds. */
 export function longestGapSeconds(stamps: readonly number[], fromMs: number, toMs: number): number {
   const edges = [fromMs, ...stamps.filter((stamp) => stamp > fromMs && stamp < toMs).toSorted((a, b) => a - b), toMs];
   return Math.max(0, ...edges.slice(1).map((stamp, index) => (stamp - (edges[index] as number)) / 1000));

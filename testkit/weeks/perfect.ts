@@ -13,7 +13,7 @@ export function episode(alertId: string, severity: OpenEpisode['severity'], more
   return { alertId, metric: 'cpu_percent', severity, since: '2026-03-04T05:06:07.000Z', ...more };
 }
 
-/** One reading per minute. */
+/** Memory evidence with one reading per minute. */
 export function memoryOf(bytes: (at: number) => number, seconds = WEEK - 1, from = 60): MemoryEvidence {
   const at = Float64Array.from({ length: Math.floor((seconds - from) / 60) + 1 }, (_, index) => from + index * 60);
   return { at, bytes: at.map(bytes), hostPercent: at.map(() => 41.5), group: { lastBytes: 80e6, maxBytes: 90e6 } };

@@ -16,7 +16,7 @@ export class WeekCoverage {
   constructor(of: CoverageEntry['of'], faults: readonly Fault[], beginMs: number, periodSeconds: number) {
     this.#of = of;
     const half = periodSeconds / 2;
-    // rowTimes leaves out missing rows.
+    // Missing rows are left out by rowTimes.
     const mine = ofKind(faults, 'gap').filter((gap) => gap.of === of && of === 'stored');
     // The samples at both edges exist.
     this.#gaps = mine.map(({ at, seconds }) => ({ from: at + half + 1e-6, to: at + half + seconds - 1e-6 }));
@@ -31,7 +31,7 @@ export class WeekCoverage {
     if (!isWithin(this.#gaps, at)) this.#stamps.push(stampMs);
   }
 
-  /** A scan by the observer; null: there is nothing to scan, or it cannot read. */
+  /** A scan by the observer, or null if there is nothing to scan or the range cannot be read. */
   scan(at: number, toMs: number): Scan | null {
     if (this.#from >= toMs || isWithin(this.#unscanned, at)) {
       this.#from = isWithin(this.#unscanned, at) ? toMs : this.#from;
@@ -50,7 +50,7 @@ export class WeekCoverage {
   }
 }
 
-/** Rows are written once per minute, 20 s after its begin; the rows at both edges of a gap exist. */
+/** Rows are written once per minute, 20 s after its start. The rows at both edges of a gap exist. */
 const ROW_AT = 20;
 const MINUTE = 60;
 

@@ -3,14 +3,14 @@ import type { Fault } from './faults.ts';
 
 export interface ServiceOptions {
   readonly hertz: number;
-  /** Seconds from the start of the service to the begin of the run. */
+  /** Seconds from the start of the service to the start of the run. */
   readonly age: number;
-  /** Resident bytes by time axis and by seconds since the start of the service. */
+  /** Resident bytes as a function of the time axis and of the seconds since the start of the service. */
   readonly memory: (at: number, sinceStart: number) => number;
   /** CPU seconds per second awake. */
   readonly cpuShare: number;
   readonly published: boolean;
-  /** Unobserved restarts are in the entry of the service, or only in the counter of systemd. */
+  /** Where unobserved restarts are recorded: in the entry of the service, or only in the counter of systemd. */
   readonly unseenBy: 'entry' | 'count';
 }
 

@@ -10,7 +10,7 @@ interface Run {
   readonly cause: Cause;
   readonly unseen: number;
   readonly boot: number;
-  /** Restart counter of systemd at its start. */
+  /** Restart counter of systemd at the start of the run. */
   readonly restarts: number;
 }
 
@@ -39,7 +39,7 @@ export class WeekService {
     return this.runs.some(({ from, to }) => at >= from && at < to);
   }
 
-  /** A sampling interval passed while it was up; counters start at 0 with each run. */
+  /** Counts a sampling interval during which it was up; counters start at 0 with each run. */
   count(at: number, sampled: boolean, published: boolean): void {
     this.#advance(at);
     if (sampled) this.#samples++;
@@ -47,7 +47,7 @@ export class WeekService {
     if (published) this.#published++;
   }
 
-  /** The values of /status and /proc; null: no response. */
+  /** The values of /status and /proc, or null if there is no response. */
   reading(at: number, from: number): ServiceReading | null {
     if (!this.up(at) || isWithin(this.#unresponsive, at)) return null;
     this.#advance(at);

@@ -24,8 +24,8 @@ export interface Filled {
 }
 
 /**
- * Makes the kernel write the wal-index now. It is a memory-mapped file; in production the kernel writes it back between two commits,
- * which are a minute apart, so that it counts for each of them.
+ * Makes the kernel write the wal-index now. The wal-index is a memory-mapped file. In production, the kernel writes it back between two
+ * commits, which are a minute apart, so that it counts for each of them.
  */
 function writeBackIndex(databasePath: string): void {
   const path = `${databasePath}-shm`;
@@ -35,7 +35,7 @@ function writeBackIndex(databasePath: string): void {
   closeSync(descriptor);
 }
 
-/** Plausible readings with a fixed seed, so that two stores get the same: a daily cycle, bursts of load, a disk that fills. */
+/** Plausible readings from a fixed seed, so that two stores receive the same data: a daily cycle, bursts of load, a disk that fills. */
 class SyntheticMachine {
   #state = 20260101;
   #load = 20;

@@ -126,7 +126,7 @@ class Week {
     return subjectOf(this.#options, this.#hertz, this.#clocks.boot(at));
   }
 
-  /** The end of the minute: its timer stops in a suspend and is late after a stall. */
+  /** The end of the minute, whose timer stops in a suspend and is late after a stall. */
   #boundary(from: number): number {
     let to = from + MINUTE;
     for (const suspend of this.#clocks.suspends) if (suspend.from >= from && suspend.from < to) to += suspend.to - suspend.from;
@@ -145,7 +145,7 @@ class Week {
     this.#entries.push({ ...entry, at });
   }
 
-  /** Lets the service run; `arrivals` null: the observer is down and receives nothing. */
+  /** Advances the service; if `arrivals` is null, the observer is down and receives nothing. */
   #pass(from: number, to: number, arrivals: Arrivals | null): void {
     for (; (this.#rows[this.#row] ?? Number.POSITIVE_INFINITY) < to; this.#row++) {
       const at = this.#rows[this.#row] as number;
@@ -269,7 +269,7 @@ class Week {
     );
   }
 
-  /** Once an hour, and at the end. */
+  /** Scans once an hour, and at the end. */
   *#scans(at: number, last: boolean): Generator<RecordEntry> {
     if (Math.floor(at / 3600) === Math.floor(this.#scannedAt / 3600) && !last) return;
     this.#scannedAt = at;

@@ -2,7 +2,7 @@ import type { AlertEvidence, Evidence, OpenEpisode } from '../evidence.ts';
 import { counted } from '../format.ts';
 import { type Judgement, marginOf, type Table, type TestVerdict } from '../judgement.ts';
 
-/** No CRITICAL alert is open at the end, neither by REST nor by the topic, and both have the same alerts open. */
+/** Passes if no CRITICAL alert is open at the end, by REST or by the topic, and both list the same open alerts. */
 export function judgeAlerts({ alerts }: Evidence): Judgement {
   const { openByRest, openByTopic } = alerts;
   const critical = criticalIds(alerts);
@@ -45,7 +45,7 @@ function criticalIds({ openByRest, openByTopic }: AlertEvidence): string[] {
   return [...new Set(critical.map(({ alertId }) => alertId))];
 }
 
-/** Ids that one has open and the other has not. */
+/** Ids of episodes that are open in the first list but not in the second. */
 function difference(one: readonly OpenEpisode[], other: readonly OpenEpisode[]): string[] {
   const [ids, others] = [one, other].map((episodes) => new Set(episodes.map(({ alertId }) => alertId))) as [Set<string>, Set<string>];
   return [...ids]

@@ -4,7 +4,7 @@ import { type Judgement, marginOf, type Table } from '../judgement.ts';
 
 const LIMIT_SECONDS = 300;
 
-/** No gap above five minutes, neither in the stored samples nor in the rows collected by maintenance jobs. */
+/** Passes if there is no gap above five minutes, neither in the stored samples nor in the rows collected by maintenance jobs. */
 export function judgeIntegrity({ integrity }: Evidence): Judgement {
   const { stored, collected } = integrity;
   const scanned = [stored, collected].filter((coverage) => coverage !== null);

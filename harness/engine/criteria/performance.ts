@@ -4,10 +4,10 @@ import { rounded } from '../format.ts';
 import { type Judgement, marginOf } from '../judgement.ts';
 
 const LIMIT_PERCENT = 10;
-/** Of the time observed awake, that readings have to cover. */
+/** The share of the time observed awake that readings must cover. */
 const LEAST_SHARE = 0.9;
 
-/** The service uses less than 10 % of one core on average. */
+/** Passes if the service uses less than 10 % of one core on average. */
 export function judgePerformance({ cpu, watched }: Evidence): Judgement {
   const percent = cpu.awakeSeconds > 0 ? (cpu.cpuSeconds / cpu.awakeSeconds) * 100 : null;
   const watchedSeconds = watched.reduce((sum, { awakeSeconds }) => sum + awakeSeconds, 0);

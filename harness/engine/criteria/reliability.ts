@@ -4,7 +4,9 @@ import { type Judgement, marginOf, type Table, type TestVerdict } from '../judge
 
 const LIMIT_PERCENT = 99;
 
-/** More than 99 % of the expected statuses were received; without a subscription they count as neither received nor lost. */
+/**
+ * Passes if more than 99 % of the expected statuses were received. Statuses without a subscription count neither as received nor as lost.
+ */
 export function judgeReliability({ reliability }: Evidence): Judgement {
   const { by, expected, received, unobserved } = reliability;
   const known = by !== null && expected > 0;
@@ -45,7 +47,7 @@ export function judgeReliability({ reliability }: Evidence): Judgement {
   };
 }
 
-/** In whole samples, so that no rounding decides. */
+/** Compares whole samples, so that rounding cannot affect the verdict. */
 function decide({ expected, received, unobserved }: ReliabilityEvidence): TestVerdict {
   if (received * 100 > expected * LIMIT_PERCENT) return 'PASS';
   return (received + unobserved) * 100 > expected * LIMIT_PERCENT ? 'INCOMPLETE' : 'FAIL';

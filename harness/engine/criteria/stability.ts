@@ -7,18 +7,18 @@ import type { Point } from '../theil-sen.ts';
 
 const LIMIT_PERCENT = 10;
 const LEAST_MEDIANS = 3;
-/** Of the five-minute medians that the run should have. */
+/** The required share of the five-minute medians that the run should have. */
 const LEAST_SHARE = 0.9;
 const DAY_SECONDS = 86_400;
 const FORECAST_DAYS = 90;
 
-/** What the criterion computes of the readings; null: none was taken after a warm-up. */
+/** The variance that the criterion computes from the readings, or null if none was taken after a warm-up. */
 export function stabilityOf({ memory, runs }: Evidence): MemoryVariance | null {
   const starts = runs.map(({ from }) => from);
   return memoryVariance({ at: memory.at, bytes: memory.bytes, starts, warmUpSeconds: WARM_UP_SECONDS, medianSeconds: MEDIAN_SECONDS });
 }
 
-/** Medians that five-minute stretches of the observed time, awake and after the warm-up of each run, would give. */
+/** The number of medians that five-minute intervals of the observed time would give, awake and after the warm-up of each run. */
 export function mediansExpected({ runs, watched, suspends }: Evidence): number {
   let seconds = 0;
   for (const [index, run] of runs.entries()) {
@@ -34,7 +34,7 @@ export function mediansExpected({ runs, watched, suspends }: Evidence): number {
   return Math.floor(seconds / MEDIAN_SECONDS);
 }
 
-/** The memory of the service spreads by less than 10 %, over medians of five minutes and without each run's first hour. */
+/** Passes if the service's memory varies by less than 10 % over five-minute medians, without each run's first hour. */
 export function judgeStability(evidence: Evidence): Judgement {
   const variance = stabilityOf(evidence);
   const expected = mediansExpected(evidence);
@@ -91,7 +91,7 @@ function megabytes(bytes: number | undefined): number | null {
   return bytes === undefined ? null : bytes / 1e6;
 }
 
-/** Of the values that are known. */
+/** Mean of the known values. */
 function mean(values: Float64Array): number | null {
   const known = values.filter((value) => !Number.isNaN(value));
   return known.length === 0 ? null : known.reduce((sum, value) => sum + value, 0) / known.length;

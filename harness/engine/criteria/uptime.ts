@@ -3,22 +3,24 @@ import type { Evidence } from '../evidence.ts';
 import { axisTime, counted, decimalDuration } from '../format.ts';
 import { type Judgement, type Limit, marginOf, type Quantity, REQUIRED_SECONDS, type Table, type TestVerdict } from '../judgement.ts';
 
-/** "Fewer than 3". */
+/** The specification allows fewer than 3 restarts. */
 const RESTART_LIMIT = 3;
-/** A service last seen longer than this before the end did not run until the end. */
+/** A service that was last seen longer than this before the end did not run until the end. */
 const UNSEEN_LIMIT_SECONDS = 300;
 
-/** Restarts seen, and those that are known by nothing but the count of systemd. */
+/** Restarts that were seen, plus those known only from systemd's count. */
 export function restartsOf({ runs }: Evidence): number {
   return runs.reduce((sum, { unseen }) => sum + unseen, Math.max(0, runs.length - 1));
 }
 
-/** Time in which the observer ran, suspends included, in whole milliseconds: clocks are not more precise. */
+/** Time in which the observer ran, including suspends, in whole milliseconds, which is the precision of the clocks. */
 export function watchedMilliseconds({ watched }: Evidence): number {
   return watched.reduce((sum, { from, to }) => sum + Math.round((to - from) * 1000), 0);
 }
 
-/** 168 hours, fewer than three restarts: every restart counts, whatever caused it, and the service runs until the end. */
+/**
+ * Passes after 168 hours with fewer than three restarts. Every restart counts, whatever its cause, and the service must run until the end.
+ */
 export function judgeUptime(evidence: Evidence): Judgement {
   const restarts = restartsOf(evidence);
   const watchedSeconds = watchedMilliseconds(evidence) / 1000;
@@ -66,7 +68,10 @@ interface Decided {
   readonly summary: string;
 }
 
-/** `measured` is the quantity that decides: the restarts or the time since the service was last seen if they fail, else the time observed. */
+/**
+ * `measured` is the deciding quantity: the restarts or the time since the service was last seen if either fails,
+ * otherwise the time observed.
+ */
 function decide(restarts: number, unseenSeconds: number, watchedSeconds: number, lacking: boolean): Decided {
   const watched = `${formatDuration(watchedSeconds, 'h')} observed, ${counted(restarts, 'restart')}`;
   if (restarts >= RESTART_LIMIT) {

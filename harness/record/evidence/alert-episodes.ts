@@ -8,27 +8,27 @@ interface Episode {
   worst: Severity;
   readonly since: string | null;
   readonly from: number;
-  /** When it was resolved; null: open. */
+  /** When it was resolved; null while open. */
   to: number | null;
-  /** Changes received: a late joiner is sent old ones again, and a restarted service sends those that are open. */
+  /** Changes received. Old changes are sent again to a late joiner, and a restarted service sends those of open alerts again. */
   readonly changes: Set<string>;
-  /** The last session in which a change of it was received. */
+  /** The last session in which a change of the episode was received. */
   seenInSession: number;
 }
 
-/** A list belongs to the begin, the resume or the end if it is at most this far from it. */
+/** A list of open alerts belongs to the begin, the resume or the end if it is at most this far from it. */
 export const LIST_SECONDS = 120;
 
 /**
- * The alert episodes received on one channel. Episodes that were open before a session are taken from the list right after its begin;
- * from then on only the changes count, so that the list at the end can be compared with them. A resolved episode never opens again:
- * each has its own id.
+ * The alert episodes received on one channel. Episodes that were open before a session are taken from the first list after its start; from
+ * then on, only the changes count, so that they can be compared with the list at the end. A resolved episode never opens again, because
+ * each episode has its own id.
  */
 export class AlertEpisodes {
   readonly #episodes = new Map<string, Episode>();
-  /** Sessions of the observer: each begins with a `begin` or a `resume`. */
+  /** Sessions of the observer, each of which starts with a `begin` or a `resume`. */
   #session = 0;
-  /** Until then the first list counts as open before the session. */
+  /** Until this time, the first list counts as open before the session. */
   #listUntil = Number.NEGATIVE_INFINITY;
 
   startSession(at: number): void {

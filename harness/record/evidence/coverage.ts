@@ -3,11 +3,11 @@ import type { CoverageEvidence, CoverageGap } from '../../engine/evidence.ts';
 import type { CoverageEntry } from '../entries.ts';
 import type { ClockEvent } from './time-axis.ts';
 
-/** Scans follow each other; less than this between two of them is no hole. */
+/** Scans are contiguous; a distance of less than this between two of them is not a hole. */
 const SEAM_MS = 1000;
 /** Longer gaps are listed, as in the scans. */
 const LISTED_SECONDS = { stored: 60, collected: 150 };
-/** This many samples or rows may be missing because of where the bounds of scans fall. */
+/** The number of samples or rows that may be missing because of where the bounds of scans fall. */
 const SLACK_COUNT = 2;
 
 interface Scan {
@@ -16,24 +16,24 @@ interface Scan {
   readonly count: number;
 }
 
-/** Gaps in the stored samples, or in the collected rows: between neighbours, between scans and at both ends of the run. */
+/** Gaps in the stored samples or in the collected rows: between neighbours, between scans and at both ends of the run. */
 export class Coverage {
   readonly #of: CoverageEntry['of'];
   readonly #beginMs: number;
-  /** End of the last scan, and the last known sample or row; both are the begin of the run at first. */
+  /** End of the last scan, and the last known sample or row; both are initially the start of the run. */
   #cursorMs: number;
   #lastMs: number;
   #count = 0;
   /** The longest gap that its scan does not list. */
   #unlistedSeconds = 0;
   #holesMs = 0;
-  /** Gaps that may be hidden by samples that carry the same stamps, since the clock was put back. */
+  /** Gaps that may be hidden by samples with the same stamps, because the clock was set back. */
   readonly #hidden: Hidden[] = [];
   readonly #scans: Scan[] = [];
   readonly #gaps: StampRange[] = [];
   /** From the last known sample before a hole between scans to the first one after it. */
   readonly #unscanned: StampRange[] = [];
-  /** How far the clock was put back since the scans last went back with it. */
+  /** How far the clock was set back since the scans last followed it back. */
   #backSeconds = 0;
 
   constructor(of: CoverageEntry['of'], beginMs: number) {
@@ -55,7 +55,7 @@ export class Coverage {
     }
     const older = this.#olderIn(from, to);
     if (older.count > 0) {
-      // A gap that began before the clock was put back goes on in what may be hidden since.
+      // A gap that started before the clock was set back continues in the part that may be hidden since.
       const missingSeconds = (this.#cursorMs - this.#lastMs) / 1000;
       this.#hidden.push({ from, to, seconds: missingSeconds + hiddenSeconds({ from, to, count }, older) });
     }
@@ -65,11 +65,11 @@ export class Coverage {
       this.#unscanned.push(seam);
       this.#lastMs = last ?? from;
     } else if (first !== null) {
-      // If the first sample may be an older one from the middle of the range, it does not end the gap before it.
+      // If the first sample may be an older one from the middle of the range, it does not end the preceding gap.
       if (older.count === 0 || older.isFromBegin) this.#gaps.push(seam);
       this.#lastMs = last ?? first;
     } else {
-      // Nothing since the clock was put back: the gap goes on, in the new time.
+      // No sample since the clock was set back: the gap continues, in the new time.
       this.#lastMs -= backSeconds * 1000;
     }
     for (const gap of gaps) this.#gaps.push({ from: gap.from, to: gap.to, backSeconds: 0 });
@@ -80,7 +80,7 @@ export class Coverage {
     this.#scans.push({ from, to, count });
   }
 
-  /** Null: there was no scan. `endMs`: wall clock at the end of the run. */
+  /** Null if there was no scan. `endMs`: wall clock at the end of the run. */
   evidence(endMs: number, events: readonly ClockEvent[], offs: readonly MachineOff[]): CoverageEvidence | null {
     if (this.#scans.length === 0) return null;
     const ranges = [...this.#gaps, { from: this.#lastMs, to: this.#cursorMs, backSeconds: 0 }];
@@ -103,7 +103,7 @@ export class Coverage {
     return { count: this.#count, covered, gaps, longestSeconds, unscannedSeconds };
   }
 
-  /** What earlier scans found in the same range of stamps; not empty only after the clock was put back. */
+  /** Results of earlier scans in the same range of stamps; not empty only after the clock was set back. */
   #olderIn(from: number, to: number): Older {
     let [count, ms, isFromBegin] = [0, 0, false];
     for (const scan of this.#scans) {
@@ -118,9 +118,9 @@ export class Coverage {
 
 interface Older {
   readonly count: number;
-  /** The part of the range that they cover. */
+  /** The part of the range that the earlier scans cover. */
   readonly ms: number;
-  /** They cover its begin. */
+  /** Whether they cover its start. */
   readonly isFromBegin: boolean;
 }
 
@@ -139,8 +139,8 @@ function skippedSeconds({ from, to }: Hidden, events: readonly ClockEvent[]): nu
 }
 
 /**
- * After the clock was put back, a scan finds samples of both times that carry the same stamps, and the older ones may hide a gap of the
- * newer: the longest possible one, if the newer samples are as dense as the older.
+ * After the clock was set back, a scan finds samples of both passes with the same stamps, and the older ones may hide a gap in the newer.
+ * Returns the longest possible such gap, if the newer samples are as dense as the older.
  */
 function hiddenSeconds({ count, from, to }: Scan, older: Older): number {
   const newer = Math.max(0, count - older.count) + SLACK_COUNT;
@@ -151,21 +151,21 @@ function hiddenSeconds({ count, from, to }: Scan, older: Older): number {
 interface StampRange {
   readonly from: number;
   readonly to: number;
-  /** How far the clock was put back between them; the gap was that much longer. */
+  /** How far the clock was set back between them; the gap was longer by this time. */
   readonly backSeconds: number;
 }
 
-/** Wall-clock times of the last entry before the machine was off and of the first one after. */
+/** Wall-clock times of the last entry before the machine was off and of the first one after it. */
 export interface MachineOff {
   readonly from: number;
   readonly to: number;
 }
 
 /**
- * The length of a gap without recorded suspends and forward clock steps. Such an event skips the stamps between the time before it and
- * the time after it, wherever in its bounds it happened: it explains a gap in which all of these can lie, since no sample is taken
- * meanwhile. If older samples carry stamps among them, after the clock was put back, it explains only what certainly lies between its
- * own. A machine that was off explains nothing.
+ * The length of a gap without recorded suspends and forward clock steps. Such an event skips the stamps between the time before it and the
+ * time after it, wherever within its bounds it happened. It explains a gap that can contain all of these stamps, because no sample is taken
+ * during the event. If older samples have stamps among them, because the clock was set back, it explains only what is certain to lie within
+ * its own. The time while the machine was off is not explained.
  */
 export function explain({ from, to, backSeconds }: StampRange, events: readonly ClockEvent[], offs: readonly MachineOff[]): CoverageGap {
   let seconds = (to - from) / 1000 + backSeconds;
@@ -184,7 +184,7 @@ export function explain({ from, to, backSeconds }: StampRange, events: readonly 
 
 /** How much of the stamps from `from` to `to` an event skipped. */
 function skippedMs({ earliest, latest, seconds }: ClockEvent, from: number, to: number): number {
-  // Negative, in both branches, if the clock was put back.
+  // Negative in both branches if the clock was set back.
   const all = seconds * 1000;
   if (Math.min(to, latest) - Math.max(from, earliest - all) >= all) return all;
   return Math.min(to, earliest) - Math.max(from, latest - all);

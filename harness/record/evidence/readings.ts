@@ -27,7 +27,7 @@ export class ResourceReadings {
   #hostSeconds = 0;
   #hostWeighted = 0;
 
-  /** `run`: the run of the service that the reading is of. Returns the CPU share of this interval in percent; NaN: not known. */
+  /** `run`: the service run of the reading. Returns the CPU share of this interval in percent; NaN if unknown. */
   add(entry: MinuteEntry, interval: Interval, run: ServiceRun | null, boot: number): number {
     const { service, host, mono } = entry;
     if (host.cpu !== null) {
@@ -79,7 +79,7 @@ export class ResourceReadings {
       awakeSeconds = mono - before.mono;
       if (before.reading.cpu_from !== reading.cpu_from || cpuSeconds < 0) return Number.NaN;
     } else {
-      // A run whose start was observed is counted from its start: the cost of starting is part of it.
+      // A run whose start was observed is counted from its start, which includes the cost of starting.
       if (run === null || run.from < 0) return Number.NaN;
       awakeSeconds = interval.to - run.from;
       if (run.from >= interval.from) awakeSeconds = Math.min(awakeSeconds, interval.monotonicSeconds);
@@ -92,10 +92,10 @@ export class ResourceReadings {
   }
 }
 
-/** A shorter interval is shown together with the next one. */
+/** An interval shorter than this is shown together with the next one. */
 const LEAST_SECONDS = 30;
 
-/** Columns of the charts: one point per minute, at its end; NaN: unknown. */
+/** Columns of the charts: one point per minute, at its end; NaN if unknown. */
 export class Chart {
   readonly #at: number[] = [];
   readonly #rate = { topic: [] as number[], events: [] as number[] };
@@ -106,7 +106,7 @@ export class Chart {
   readonly #celsius: number[] = [];
   #since = nothing();
 
-  /** Begin of a monitoring gap. */
+  /** Marks the start of a monitoring gap. */
   gap(at: number): void {
     this.#point(at, () => Number.NaN, Number.NaN, null);
   }
@@ -123,7 +123,7 @@ export class Chart {
     const expected = since.awakeSeconds * interval.hertz;
     const rate = (channel: Channel): number => {
       if (!since.subscribed.has(channel)) return Number.NaN;
-      // A minute that ends within a period has one sample more or less.
+      // An interval that ends within a sampling period has one sample more or less.
       return since.counts[channel] > expected - 1 ? 100 : (since.counts[channel] / expected) * 100;
     };
     this.#point(interval.to, rate, cpuPercent, entry);

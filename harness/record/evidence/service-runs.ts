@@ -4,7 +4,7 @@ import type { ServiceEntry, ServiceReading } from '../entries.ts';
 interface Run extends ServiceRun {
   readonly invocation: string | null;
   readonly boot: number;
-  /** Known by readings only; its entry may still follow. */
+  /** True if the run is known only from readings; its entry may still follow. */
   readonly provisional: boolean;
 }
 
@@ -16,18 +16,18 @@ export interface Moment {
 }
 
 /**
- * The runs of the service: as recorded when first seen, by readings of a run that is not recorded, and by systemd's count of restarts
- * (NRestarts: automatic ones since the boot, or since a start by hand).
+ * The runs of the service: as recorded when first seen, from readings of a run that is not recorded, and from systemd's count of restarts
+ * (NRestarts: automatic ones since the boot, or since a manual start).
  */
 export class ServiceRuns {
   readonly #runs: Run[] = [];
   /** When the service was last seen in a run, on the axis. */
   #seenAt = Number.NEGATIVE_INFINITY;
   #restarts: { readonly count: number; readonly boot: number } | null = null;
-  /** Runs for which the count of restarts was compared; the first has none before it. */
+  /** Number of runs for which the restart count was compared; the first run has none before it. */
   #compared = 1;
 
-  /** A service entry. */
+  /** Adds a service entry. */
   recorded(entry: ServiceEntry, moment: Moment): void {
     const { started, version, invocation, cause, detail, unseen } = entry;
     const run = { started, version, invocation, cause, detail, unseen, provisional: false };
@@ -40,11 +40,11 @@ export class ServiceRuns {
     }
   }
 
-  /** A reading of /status, which names the run. */
+  /** Adds a reading of /status, which identifies the run. */
   read({ started, group }: ServiceReading, moment: Moment): void {
     const last = this.#runs.at(-1);
     if (last?.started !== started) {
-      // A run that has already ended: the reading is older than the entry of the next run.
+      // The run has already ended: the reading is older than the entry of the next run.
       if (this.#runs.some((run) => run.started === started && run.boot === moment.boot)) return;
       this.#push({ started, version: null, invocation: null, cause: 'first', detail: '', unseen: 0, provisional: true }, moment);
     }
@@ -63,7 +63,7 @@ export class ServiceRuns {
   #push(run: Omit<Run, 'from' | 'boot'>, moment: Moment): void {
     const last = this.#runs.at(-1);
     const age = (moment.wall - Date.parse(run.started)) / 1000;
-    // If the clock was set since, the age may be anything; the run started after the previous one was last seen, and not later than now.
+    // If the clock was set since then, the age is unreliable. The run started after the previous one was last seen, and not later than now.
     const from = Math.min(moment.at, Math.max(this.#seenAt, Number.isNaN(age) ? moment.at : moment.at - age));
     const cause = run.cause !== 'first' || last === undefined ? run.cause : last.boot === moment.boot ? 'unknown' : 'reboot';
     this.#runs.push({ ...run, cause, from, boot: moment.boot });
@@ -71,8 +71,8 @@ export class ServiceRuns {
   }
 
   /**
-   * Restarts between the previous run and this one that only the count shows: one of those it counts is this run itself. If the count
-   * did not grow, the service was started by hand or by a boot: that is this run, or the counted restarts came after it.
+   * Restarts between the previous run and this one that only the count shows. One of the counted restarts is this run itself. If the count
+   * did not grow, the service was started manually or by a boot: that start is this run, or the counted restarts came after it.
    */
   #count(count: number, boot: number): void {
     const before = this.#restarts;

@@ -2,35 +2,35 @@ import type { ReliabilityEvidence, WatchedSpan } from '../../engine/evidence.ts'
 import { CHANNELS, type Channel, type Received, type ServiceReading } from '../entries.ts';
 import type { Interval } from './time-axis.ts';
 
-/** A time stamp is remembered for at least this long and at most twice as long; the same stamp within it is the same status. */
+/** A time stamp is remembered for at least this long and at most twice as long. The same stamp within this time is the same status. */
 export const DISTINCT_SECONDS = 300;
-/** If the clock was put back meanwhile, the same stamp this much later on the run's axis is another status. */
+/** If the clock was set back in the meantime, the same stamp this much later on the run's axis is a different status. */
 const SAME_SECONDS = 2;
-/** In periods: a late joiner is sent ten statuses again; at low rates these are older than five minutes. */
+/** In sampling periods: a late joiner receives ten statuses again, which are older than five minutes at low rates. */
 const DISTINCT_PERIODS = 20;
-/** A status stamped up to this long after the clocks of its entry arrived while the entry was written. */
+/** A status stamped up to this long after the clocks of its entry arrived while the entry was being written. */
 const AHEAD_SECONDS = 10;
 /** The next status follows within this many periods, or this many seconds if that is longer. */
 const NEXT_PERIODS = 5;
 const NEXT_SECONDS = 5;
-/** A clock that differs by less than this is taken to be the observer's own. */
+/** A clock that differs by less than this is treated as the observer's own. */
 const SKEW_MS = 500;
 
-/** Finds where on the run's axis a status was stamped, and drops statuses that were received before. */
+/** Determines when on the run's axis a status was stamped, and drops statuses that were already received. */
 export class StatusDeduplicator {
-  /** Time stamp → position on the axis, in two generations; the older one is dropped as a whole. */
+  /** Maps time stamps to positions on the axis, in two generations; the older one is dropped as a whole. */
   #young = new Map<number, number>();
   #old = new Map<number, number>();
   #turned = Number.NEGATIVE_INFINITY;
   #latest = Number.NEGATIVE_INFINITY;
-  /** When the clock was last put back. */
+  /** When the clock was last set back. */
   #putBackAt = Number.NEGATIVE_INFINITY;
   duplicates = 0;
   outOfOrder = 0;
 
   /**
-   * Calls `onDistinct` with the position of every status that was not received before. `remote`: the stamps are of another machine's
-   * clock; its difference is taken from the shortest apparent delay.
+   * Calls `onDistinct` with the position of every status that was not received before. `remote`: the stamps come from another machine's
+   * clock, whose offset is estimated from the shortest apparent delay.
    */
   add(received: Received, interval: Interval, remote: boolean, onDistinct: (at: number) => void): void {
     if (received.first === null) return;
@@ -49,7 +49,7 @@ export class StatusDeduplicator {
     }
   }
 
-  /** `isRepeating`: the clock was put back recently, so that the same stamps occur a second time. */
+  /** `isRepeating`: the clock was set back recently, so that the same stamps occur a second time. */
   #one(stamp: number, at: number, isRepeating: boolean, onDistinct: (at: number) => void): void {
     const before = this.#young.get(stamp) ?? this.#old.get(stamp);
     if (before !== undefined && (!isRepeating || at - before < SAME_SECONDS)) {
@@ -64,8 +64,8 @@ export class StatusDeduplicator {
   }
 
   /**
-   * If the clock was set in the interval, or shortly before, a stamp may mean several positions: the one right after the previous
-   * status is taken, else the latest in the interval or before it. A stamp that no clock explains is placed at the end.
+   * If the clock was set in the interval or shortly before it, a stamp may correspond to several positions. The position right after the
+   * previous status is used, or else the latest one in or before the interval. A stamp that matches no clock is placed at the end.
    */
   #positionOf(stampMs: number, { hertz, to, wallOffsets }: Interval): number {
     const positions = wallOffsets.map((offset) => Math.round(stampMs - offset * 1000) / 1000);
@@ -86,13 +86,13 @@ export class StatusDeduplicator {
   }
 }
 
-/** Time stamps have milliseconds, the boot-time clock hundredths of a second (/proc/uptime). */
+/** Time stamps have millisecond resolution, the boot-time clock hundredths of a second (/proc/uptime). */
 const ROUNDING_SECONDS = 0.02;
-/** Rounding of sums of clock differences, in samples. */
+/** Tolerance for rounding in sums of clock differences, in samples. */
 const ROUNDING_SAMPLES = 1e-3;
 
 interface ChannelCount {
-  /** Distinct statuses stamped from the begin of the span on, and among them those that are stamped after its last interval. */
+  /** Distinct statuses stamped since the start of the span, and among them those stamped after its last interval. */
   count: number;
   ahead: number;
   /** Time without a subscription. */
@@ -104,7 +104,7 @@ interface Span {
   to: number;
   awakeSeconds: number;
   readonly hertz: number;
-  /** Not 0: a span of one interval, part of which the observer missed. */
+  /** If not 0, the span consists of one interval, part of which the observer missed. */
   readonly stalledSeconds: number;
   readonly channels: Readonly<Record<Channel, ChannelCount>>;
 }
@@ -116,13 +116,13 @@ interface Tally {
 }
 
 /**
- * Watched spans, and the samples expected in each: ⌊rate × time awake⌋; no more can be received. An interval in which the observer
- * itself was stalled is a span of its own, so that statuses that arrive late after it hide no loss elsewhere.
+ * Watched spans and the samples expected in each: ⌊rate × time awake⌋, which is also the most that can be received. An interval in which
+ * the observer itself was stalled is a separate span, so that statuses that arrive late after it do not hide a loss elsewhere.
  */
 export class WatchedSpans {
   readonly #spans: Span[] = [];
 
-  /** Opens or prolongs the span that the interval belongs to. */
+  /** Opens or extends the span that contains the interval. */
   add(interval: Interval): void {
     const last = this.#spans.at(-1);
     const { from, to, awakeSeconds, hertz, stalledSeconds } = interval;
@@ -137,9 +137,9 @@ export class WatchedSpans {
     this.#spans.push({ from, to, awakeSeconds, hertz, stalledSeconds, channels: { topic: none(), events: none() } });
   }
 
-  /** A distinct status that arrived in the last interval and is stamped at `at`. */
+  /** Counts a distinct status that arrived in the last interval and is stamped at `at`. */
   count(channel: Channel, at: number): void {
-    // A week has a million statuses: this allocates nothing for each.
+    // Allocates nothing per status, because a week has a million of them.
     let index = this.#spans.length - 1;
     while (index >= 0 && at < (this.#spans[index] as Span).from - ROUNDING_SECONDS) index--;
     const span = this.#spans[index];
@@ -188,27 +188,27 @@ export class WatchedSpans {
 
 type Counted = Readonly<Record<Channel, number>>;
 
-/** A shorter interval may lie between two readings; in a longer one without any the service did not answer. */
+/** A shorter interval may lie between two readings. In a longer one without a reading, the service did not respond. */
 const READ_WITHIN_SECONDS = 30;
 
 /**
- * Where statuses were lost, as far as the service's own counters show it: by their differences between readings of one run. In an
- * interval in which the service did not answer or was restarted, and in the one before, everything missing was not sampled.
+ * Where statuses were lost, according to differences of the service's own counters between readings of one run. In an interval in which the
+ * service did not respond or was restarted, and in the one before it, everything missing counts as not sampled.
  */
 export class Losses {
-  /** The run of the last reading; the reading itself, if the next may be compared with it; statuses received since. */
+  /** The run of the last reading; the reading itself if the next one may be compared with it; and the statuses received since then. */
   #started: string | null = null;
   #counted: ServiceReading | null = null;
   // Stryker disable next-line ObjectLiteral: what was received before the first reading is compared with nothing
   #since = { topic: 0, events: 0 };
-  /** Statuses missing in the interval before that are not accounted for yet. */
+  /** Missing statuses of the previous interval that are not yet accounted for. */
   #before: Counted = { topic: 0, events: 0 };
   #missed = 0;
   #unpublished = 0;
   readonly #down = { topic: 0, events: 0 };
   readonly #handedOver = { topic: 0, events: 0 };
   readonly #received = { topic: 0, events: 0 };
-  /** Statuses handed to the graph by the service's counters; null: not counted. */
+  /** Statuses passed to the graph according to the service's counters; null if not counted. */
   published: number | null = null;
 
   add(interval: Interval, reading: ServiceReading | null, counts: Counted): void {
@@ -228,7 +228,7 @@ export class Losses {
     this.#since = { topic: 0, events: 0 };
   }
 
-  /** Sums up to what was expected and not received. */
+  /** The members add up to the expected statuses that were not received. */
   of(channel: Channel, { expected, received, unobserved }: Tally): ReliabilityEvidence['lost'] {
     let rest = expected - received - unobserved;
     const take = (count: number): number => {

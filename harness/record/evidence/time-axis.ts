@@ -3,11 +3,11 @@ import type { BeginEntry, Clocked, ResumeEntry } from '../entries.ts';
 /** A suspend, or a step of the wall clock, derived from the clocks of two neighbouring entries. */
 export interface ClockEvent {
   readonly kind: 'suspend' | 'step';
-  /** A step is signed: positive when the clock was put forward. */
+  /** For a step, positive if the clock was set forward. */
   readonly seconds: number;
-  /** On the run's axis: the begin of the suspend, or the time of the step, as precisely as the entries show it. */
+  /** On the run's axis: the start of the suspend, or the time of the step, as precisely as the entries show it. */
   readonly at: number;
-  /** The wall-clock time right after it lies between these, in ms. */
+  /** The wall-clock time right after the event lies between these, in ms. */
   readonly earliest: number;
   readonly latest: number;
 }
@@ -18,23 +18,23 @@ interface Positioned extends Clocked {
 
 /** A smaller difference is drift. */
 const JUMP_SECONDS = 1;
-/** A wall clock may be slewed or drift by this share without having been stepped. */
+/** A wall clock may be slewed or drift by this fraction without a step. */
 const DRIFT = 0.0005;
 /** A clock entry is written at most this long after the event. */
 const DETECTION_MS = 5000;
 
 /**
- * The run's own axis: 0 is its begin; it goes with the boot-time clock, which neither steps nor stops, and over a reboot by the wall
- * clock, though by no less than the time since the boot (a computer without a battery begins in the past).
+ * The run's own axis, with 0 at its start. It follows the boot-time clock, which neither steps nor stops, and the wall clock across a
+ * reboot, but advances at least by the time since boot, because a computer without a battery-backed clock starts in the past.
  */
 export class TimeAxis {
   readonly events: ClockEvent[] = [];
-  /** Of the present boot: axis − boot-time clock. */
+  /** For the current boot: axis − boot-time clock. */
   #offset = 0;
   #bootId: string | null = null;
   #last: Positioned | null = null;
 
-  /** Number of the boot that the last entry was written in, from 0. */
+  /** Number of the boot in which the last entry was written, from 0. */
   boot = 0;
 
   begin(entry: BeginEntry): number {
@@ -63,8 +63,8 @@ export class TimeAxis {
   }
 
   /**
-   * Where an entry lies on the axis. A difference of its clocks to those of the previous entry becomes an event; `detected`: it is a
-   * clock entry, written right after such an event. Entries with earlier clocks than the previous one make no event.
+   * The position of an entry on the axis. A difference between its clocks and those of the previous entry becomes an event; `detected`: it
+   * is a clock entry, written right after such an event. Entries with earlier clocks than the previous one create no event.
    */
   place(entry: Clocked, detected: boolean): number {
     const { boot, mono, wall } = entry;
@@ -77,7 +77,7 @@ export class TimeAxis {
     return now.axis;
   }
 
-  /** Wall clock − axis, in seconds, by the last entry. */
+  /** Wall clock − axis, in seconds, at the last entry. */
   wallOffset(): number {
     return this.#last === null ? 0 : this.#last.wall / 1000 - this.#last.axis;
   }
@@ -95,34 +95,34 @@ export class TimeAxis {
   }
 }
 
-/** Clocks have milliseconds; finer digits are the rounding of sums. */
+/** Clocks have millisecond resolution; further digits come from rounding of sums. */
 function inMilliseconds(seconds: number): number {
   return Math.round(seconds * 1000) / 1000;
 }
 
 /**
- * Whether the boot-time clock went on from one boot to the next: a container that was started again, under a kernel that runs on. Ids are
- * those of src/core/platform/boot-id.ts, which begin with the kernel's own.
+ * Whether the boot-time clock continued from one boot to the next, as for a container that was restarted on a running kernel. Ids are those
+ * of src/core/platform/boot-id.ts, which start with the kernel's own.
  */
 export function sharesClock(before: string | null, now: string): boolean {
   const kernel = (id: string): string => (id.includes('/') ? (id.split('/')[0] as string) : '');
   return before !== null && (before === now || (kernel(now) !== '' && kernel(before) === kernel(now)));
 }
 
-/** From one `minute`, `begin` or `resume` to the next `minute`. */
+/** The time from one `minute`, `begin` or `resume` to the next `minute`. */
 export interface Interval {
   /** On the run's axis. */
   readonly from: number;
   readonly to: number;
-  /** By CLOCK_MONOTONIC, without `stalledSeconds`. */
+  /** Seconds of CLOCK_MONOTONIC, without `stalledSeconds`. */
   readonly awakeSeconds: number;
-  /** By CLOCK_MONOTONIC. */
+  /** Seconds of CLOCK_MONOTONIC. */
   readonly monotonicSeconds: number;
-  /** Time in which the observer itself did not get to run. */
+  /** Time in which the observer itself was not scheduled. */
   readonly stalledSeconds: number;
-  /** The first of an observed span: after `begin` or `resume`. */
+  /** True for the first interval of an observed span, after `begin` or `resume`. */
   readonly fresh: boolean;
   readonly hertz: number;
-  /** Wall clock − axis in seconds, at the end and, where the clock was set, before that, newest first. */
+  /** Wall clock − axis in seconds, at the end and, if the clock was set, before that, newest first. */
   readonly wallOffsets: readonly number[];
 }

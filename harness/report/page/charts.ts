@@ -5,9 +5,9 @@ import { LANES, type Lane } from '../tables.ts';
 import type { Panel, Range } from './panels.ts';
 import { type Columns, type Mark, timeLabel } from './series.ts';
 
-/** Draws the charts with uPlot. They share the time axis, its cursor and the shown range. */
+/** Draws the charts with uPlot. They share the time axis, its cursor and the visible range. */
 
-/** The value of a colour of the style sheet, read on each drawing. */
+/** Returns the value of a style sheet colour, which is read for each drawing. */
 type Color = (name: string) => string;
 
 interface ChartContext {
@@ -22,11 +22,11 @@ interface ChartContext {
 }
 
 const SYNC = 'run';
-/** Seconds between the lines of the grid. */
+/** Possible distances of grid lines, in seconds. */
 const STEPS = [10, 30, 60, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400, 172_800, 604_800, 2_592_000];
 const GUTTER = 62;
 
-/** What all charts have in common; `draw` draws over the lines. */
+/** The options common to all charts; `draw` draws over the lines. */
 function options(element: HTMLElement, context: ChartContext, draw: (plot: uPlot) => void): Omit<uPlot.Options, 'axes' | 'series'> {
   return {
     width: Math.max(160, element.clientWidth),
@@ -137,7 +137,7 @@ const LANE_COLORS: Readonly<Record<Lane, string>> = {
   Clock: '--second',
 };
 
-/** Draws within the chart's area only, in pixels of the canvas. */
+/** Restricts drawing to the chart's area, in canvas pixels. */
 function clippedToChart(plot: uPlot, draw: (canvas: CanvasRenderingContext2D, ratio: number) => void): void {
   const { bbox, ctx } = plot;
   ctx.save();
@@ -174,7 +174,7 @@ function drawBackground(plot: uPlot, { color, marks }: ChartContext): void {
   });
 }
 
-/** A bar has a least width, so that it is visible within a week. */
+/** A bar has a minimum width, so that it is visible in a week. */
 function drawLanes(plot: uPlot, { color, marks }: ChartContext): void {
   clippedToChart(plot, (canvas, ratio) => {
     const { height, left, top, width } = plot.bbox;
@@ -204,7 +204,7 @@ function drawDiamond(canvas: CanvasRenderingContext2D, x: number, y: number, siz
   canvas.fill();
 }
 
-/** The medians that Stability was judged by, and their trend. */
+/** Draws the medians that Stability was judged by, and their trend. */
 function drawTrend(plot: uPlot, { color, series }: ChartContext): void {
   const { begun_epoch_seconds: begun, memory_medians, memory_trend } = series;
   const x = (at: number): number => plot.valToPos(begun + at, 'x', true);

@@ -18,13 +18,13 @@ export function element<K extends keyof HTMLElementTagNameMap>(
   return created;
 }
 
-/** The shown part of the run and the cursor, of all charts alike. */
+/** The visible part of the run and the cursor, which are the same in all charts. */
 export class View {
   readonly #plots: readonly uPlot[];
   readonly #reference: uPlot;
   readonly #whole: Range;
 
-  /** At least one chart. */
+  /** Requires at least one chart. */
   constructor(plots: readonly uPlot[], whole: Range) {
     this.#plots = plots;
     this.#reference = plots.at(-1) as uPlot;
@@ -35,7 +35,7 @@ export class View {
     this.#show(this.#whole);
   }
 
-  /** Around the cursor, else around the middle; a factor below 1 zooms in. */
+  /** Zooms around the cursor, or around the middle if there is none; a factor below 1 zooms in. */
   zoom(factor: number): void {
     const [from, to] = this.#shown();
     const { left = -1 } = this.#reference.cursor;
@@ -43,7 +43,7 @@ export class View {
     this.#show([middle - (middle - from) * factor, middle + (to - middle) * factor]);
   }
 
-  /** By a share of the shown part; negative: to earlier times. */
+  /** Moves by a fraction of the visible part; a negative value moves to earlier times. */
   move(share: number): void {
     const [from, to] = this.#shown();
     this.#show([from + share * (to - from), to + share * (to - from)]);
@@ -81,14 +81,14 @@ export class View {
     );
   }
 
-  /** From its position, or from the middle if there is no cursor. */
+  /** Moves the cursor from its position, or from the middle if there is none. */
   #moveCursor(pixels: number): void {
     const { width } = this.#reference.over.getBoundingClientRect();
     const { left = -1 } = this.#reference.cursor;
     this.#setCursor(Math.min(width - 1, Math.max(0, (left < 0 ? width / 2 : left) + pixels)));
   }
 
-  /** Negative: no cursor. */
+  /** A negative value removes the cursor. */
   #setCursor(left: number): void {
     for (const plot of this.#plots) plot.setCursor({ left, top: left < 0 ? -1 : 0 }, true);
   }
@@ -105,7 +105,7 @@ export class View {
 }
 
 export const HINT = 'Point at a chart for its values; drag to zoom, double-click for the whole run. Keys: arrows, + and −, Escape.';
-/** Distance in pixels at which the cursor is at a mark. */
+/** The cursor is at a mark within this distance in pixels. */
 const SLACK = 6;
 const MAX_IN_TIP = 8;
 
@@ -130,12 +130,12 @@ export class Readout {
     this.#begun = begun;
   }
 
-  /** One chart for each panel, then the lanes. */
+  /** Expects one chart for each panel, then the lanes. */
   attach(plots: readonly uPlot[]): void {
     this.#plots = plots;
   }
 
-  /** All charts call this; the last one acts, as the cursor is common. */
+  /** Called by all charts; only the call of the last one has an effect, because the cursor is common. */
   update(plot: uPlot): void {
     if (plot !== this.#plots.at(-1)) return;
     const { left = -1 } = plot.cursor;
@@ -149,7 +149,7 @@ export class Readout {
     this.#showTip(plot, near);
   }
 
-  /** Next to the pointer over a lane: the marks of this lane. */
+  /** Shows the marks of a lane next to the pointer. */
   #showTip(plot: uPlot, near: readonly Mark[]): void {
     const { left = -1, top = -1 } = plot.cursor;
     const lane = plot.over.matches(':hover') ? LANES[Math.floor((top / plot.over.clientHeight) * LANES.length)] : undefined;

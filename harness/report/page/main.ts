@@ -5,9 +5,9 @@ import { element, HINT, Readout, View } from './controls.ts';
 import { knownPanels, type Panel, type Range } from './panels.ts';
 import { columnsOf, endOf, marksOf } from './series.ts';
 
-/** Script of report.html: reads the series from the page and draws the charts. Nothing else of the page depends on it. */
+/** Script of report.html: reads the series from the page and draws the charts. No other part of the page depends on it. */
 
-/** Width of the charts on paper, in CSS pixels: A4 within its margins. */
+/** Width of the charts in print, in CSS pixels: A4 within its margins. */
 const PAPER_WIDTH = 680;
 
 function start(root: HTMLElement, series: ReportSeries): void {
@@ -58,7 +58,7 @@ function start(root: HTMLElement, series: ReportSeries): void {
   followPage(charts, plots);
 }
 
-/** Keeps sizes and colours those of the page, which change with the window, the colour scheme, and on paper. */
+/** Adjusts sizes and colours to the page, which change with the window, the colour scheme, and in print. */
 function followPage(charts: HTMLElement, plots: readonly uPlot[]): void {
   const fit = (width: number | null): void => {
     for (const plot of plots) {
@@ -91,7 +91,7 @@ function caption({ hasTrend, lines, title, unit }: Panel, values: HTMLElement): 
   return element('figcaption', {}, element('strong', {}, title), element('span', { class: 'muted' }, unit), ...legend, ...trend, values);
 }
 
-/** Where a chart is drawn; a screen reader is referred to the tables. */
+/** The element for a chart. It refers screen readers to the tables. */
 function chartArea(style: string, title: string): HTMLElement {
   return element('div', { class: style, role: 'img', 'aria-label': `${title} over time; the tables below have the same.` });
 }

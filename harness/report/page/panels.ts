@@ -7,13 +7,13 @@ export type Range = [low: number, high: number];
 
 const RATE_BOTTOMS = [98, 95, 90, 80, 50, 0];
 
-/** Of a rate in percent: close to 100 if all of it is, so that a lost status is visible. */
+/** Range of a rate in percent: close to 100 if all values are, so that a lost status is visible. */
 export function rateRange(min: number | null, max: number | null): Range {
   const bottom = RATE_BOTTOMS.find((candidate) => candidate <= (min ?? 100)) ?? 0;
   return [bottom, Math.max(100, max ?? 100) + (100 - bottom) * 0.12];
 }
 
-/** Of memory: spans at least a tenth of the value, which is the limit, so that noise stays small. */
+/** Range of memory: spans at least a tenth of the value, which is the limit, so that noise looks small. */
 export function memoryRange(min: number | null, max: number | null): Range {
   if (min === null || max === null) return [0, 100];
   const middle = (min + max) / 2;
@@ -21,7 +21,7 @@ export function memoryRange(min: number | null, max: number | null): Range {
   return [Math.max(0, middle - 0.65 * span), middle + 0.65 * span];
 }
 
-/** Of CPU usage in percent: from 0, up to the limit if the values come near it. */
+/** Range of CPU usage in percent: from 0, up to the limit if the values come near it. */
 export function cpuRange(max: number | null, limit: number): Range {
   const top = Math.max(0.5, (max ?? 0) * 1.25);
   return [0, top > 0.6 * limit ? Math.max(top, 1.15 * limit) : top];
@@ -30,7 +30,7 @@ export function cpuRange(max: number | null, limit: number): Range {
 export const COLUMNS = ['rate_percent', 'memory_megabytes', 'cpu_percent', 'host_cpu_percent', 'host_memory_percent', 'celsius'] as const;
 export type Column = (typeof COLUMNS)[number];
 
-/** Two lines of one panel differ in their dashes, not by colour alone. */
+/** Two lines of one panel also differ in their dashes, not only in colour. */
 export interface Line {
   readonly column: Column;
   readonly name: string;
@@ -46,7 +46,7 @@ export interface Panel {
   readonly range: (min: number | null, max: number | null) => Range;
   /** Limit of a criterion, drawn if it is within the range. */
   readonly limit?: { readonly value: number; readonly text: string };
-  /** The medians and the trend of memory are drawn. */
+  /** Draws the medians and the trend of memory. */
   readonly hasTrend?: true;
 }
 
@@ -55,7 +55,7 @@ const RATE_LIMIT = 99;
 
 const single = (column: Column, color: Line['color'] = '--chart'): readonly Line[] => [{ column, name: '', color, dash: [] }];
 
-/** From the top. */
+/** In order from the top. */
 const PANELS: readonly Panel[] = [
   {
     title: 'Received of expected statuses',
@@ -100,7 +100,7 @@ const PANELS: readonly Panel[] = [
   },
 ];
 
-/** Panels with data. */
+/** The panels that have data. */
 export function knownPanels(series: ReportSeries): Panel[] {
   return PANELS.filter(({ lines }) => lines.some(({ column }) => series[column].some((value) => value !== null)));
 }

@@ -11,15 +11,15 @@ export interface Columns {
   readonly values: Readonly<Record<Column, readonly (number | null)[]>>;
 }
 
-/** Points further apart than this many usual steps have a gap between them: no line is drawn across it. */
+/** Points that are further apart than this many usual steps have a gap between them, across which no line is drawn. */
 const GAP_STEPS = 2.5;
 
-/** From the start of the run to its end, with an empty point at both and in each gap. */
+/** Columns from the start of the run to its end, with an empty point at both ends and in each gap. */
 export function columnsOf(series: ReportSeries, end: number): Columns {
   const { at, begun_epoch_seconds: begun } = series;
   const step = usualStep(at);
   const times: number[] = [];
-  /** For each point its index in the series; -1: empty. */
+  /** For each point, its index in the series; -1 if the point is empty. */
   const indices: number[] = [];
   const add = (time: number, index: number): void => {
     times.push(begun + time);
@@ -43,7 +43,7 @@ function usualStep(at: readonly number[]): number {
   return at.length < 2 ? 60 : median(at.slice(1).map((time, index) => time - (at[index] as number)));
 }
 
-/** End of the axis, after everything that is drawn, in seconds since the start of the run. */
+/** End of the axis, after all drawn items, in seconds since the start of the run. */
 export function endOf({ alerts, at, monitoring_gaps, restarts }: ReportSeries): number {
   let end = Math.max(at.at(-1) ?? 0, 60);
   for (const { to } of monitoring_gaps) end = Math.max(end, to);
@@ -71,7 +71,7 @@ export function marksOf(series: ReportSeries, end: number): Mark[] {
   }));
 }
 
-/** Marks at a time, or not further from it than the slack. */
+/** Marks at a time, or at most `slack` away from it. */
 export function marksAt(marks: readonly Mark[], at: number, slack: number): Mark[] {
   return marks.filter((mark) => mark.from - slack <= at && at <= mark.to + slack);
 }
@@ -79,7 +79,7 @@ export function marksAt(marks: readonly Mark[], at: number, slack: number): Mark
 const pad = (value: number): string => String(value).padStart(2, '0');
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 
-/** Label of the axis in UTC for labels `step` seconds apart: the day at midnight, otherwise the time. */
+/** Label of the axis in UTC, for labels that are `step` seconds apart: the day at midnight, otherwise the time. */
 export function timeLabel(at: number, step: number): string {
   const date = new Date(at * 1000);
   if (Number.isNaN(date.getTime())) return '';
@@ -89,7 +89,7 @@ export function timeLabel(at: number, step: number): string {
   return step < 60 ? `${time}:${pad(date.getUTCSeconds())}` : time;
 }
 
-/** A range of the axis, moved into the run and not shorter than a minute. */
+/** Moves a range of the axis into the run and extends it to at least a minute. */
 export function clamped([from, to]: Range, [first, last]: Range): Range {
   const length = Math.min(Math.max(to - from, 60), last - first);
   const start = Math.min(Math.max(from, first), last - length);

@@ -4,25 +4,28 @@ import type { Message } from '../message.ts';
 export const CHANNEL_NAMES = ['webhook', 'command', 'email'] as const;
 export type ChannelName = (typeof CHANNEL_NAMES)[number];
 
-/** The outcome of an attempt; `afterMs` is the wait that the receiver asked for. */
+/** The outcome of an attempt; `afterMs` is the wait that the receiver requested. */
 export type Result =
   | { readonly kind: 'delivered'; readonly detail: string }
   | { readonly kind: 'retry'; readonly detail: string; readonly afterMs?: number }
   | { readonly kind: 'final'; readonly detail: string };
 
-/** Sends to one receiver, one attempt at a time, each limited by a timeout of its own. */
+/** Sends to one receiver, one attempt at a time, each with its own timeout. */
 export interface Channel {
   readonly name: ChannelName;
-  /** The receiver as it is shown, without secrets. */
+  /** The receiver for display, without secrets. */
   readonly target: string;
   /** Never rejects. */
   send(message: Message, signal: AbortSignal): Promise<Result>;
 }
 
-/** A mistake in the configuration or its files. The notification is tried again, since the mistake may be corrected. */
+/** A mistake in the configuration or its files. The notification is retried, because the mistake may be corrected. */
 export class Unusable extends Error {}
 
-/** Reads a file that the configuration names, for each notification, so that a new token is used at once. Null: it names none. */
+/**
+ * Reads a file that the configuration names. It is read again for each notification, so that a new token takes effect at once.
+ * Null if no file is named.
+ */
 export async function configured(key: string, file: string | null): Promise<string | null> {
   if (file === null) return null;
   try {
@@ -37,7 +40,7 @@ export async function configured(key: string, file: string | null): Promise<stri
   }
 }
 
-/** Matched by message: nodemailer replaces the error codes of its sockets. */
+/** Errors are matched by message, because nodemailer replaces the error codes of its sockets. */
 const UNTRUSTED = /self.signed certificate|unable to (verify|get (local )?issuer)/i;
 const NETWORK: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'connection refused: is the server running, and the port right?',
@@ -53,7 +56,7 @@ const NETWORK: Readonly<Record<string, string>> = {
   ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another name',
 };
 
-/** A failed connection, with what to do. `caKey` is the configuration key that names an authority. */
+/** Describes a failed connection and the remedy. `caKey` is the configuration key of the certificate authority. */
 export function networkProblem(error: unknown, caKey: string): string {
   const { code = '', message } = error as NodeJS.ErrnoException;
   if (UNTRUSTED.test(message)) {
@@ -62,7 +65,7 @@ export function networkProblem(error: unknown, caKey: string): string {
   return NETWORK[code] ?? message;
 }
 
-/** Makes an attempt with a signal that also aborts after a time. Once the attempt has ended, its signal does not abort any more. */
+/** Makes an attempt with a signal that also aborts after a timeout. After the attempt has ended, its signal no longer aborts. */
 export async function withTimeout(
   signal: AbortSignal,
   seconds: number,

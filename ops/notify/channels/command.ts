@@ -8,7 +8,7 @@ import { type Channel, type Result, withTimeout } from './channel.ts';
 const TIMEOUT_SECONDS = 60;
 const MAX_OUTPUT_CHARACTERS = 4000;
 
-/** Why a program was not started, by the code of the error. */
+/** Why a program did not start, by error code. */
 const NOT_STARTED: Readonly<Record<string, string>> = {
   EACCES: 'not executable: chmod +x, and make it readable for the user of the scheduler',
   ENOENT: 'no such program: correct ops.notify.command',
@@ -31,14 +31,14 @@ export function commandChannel(file: string, environment: NodeJS.ProcessEnv, tim
   };
 }
 
-/** Not by zx: its shell would assume a remote login and read ~/.bashrc, since the input is a socket. */
+/** zx is not used: its shell would assume a remote login and read ~/.bashrc, because the input is a socket. */
 async function runWith(message: Message, file: string, environment: NodeJS.ProcessEnv, signal: AbortSignal): Promise<Result> {
   const { dashboard, host, id, kind, status, summary } = message;
   try {
-    // Without a file descriptor left, it has no streams.
+    // The child has no streams if no file descriptor is free.
     const child: ChildProcess = spawn(file, {
       cwd: '/',
-      detached: true, // A process group of its own, so that its children are killed with it.
+      detached: true, // A separate process group, so that its children are killed with it.
       env: {
         ...environment,
         EDGE_HEALTH_ID: id,
@@ -57,7 +57,7 @@ async function runWith(message: Message, file: string, environment: NodeJS.Proce
         output = `${output}${text}`.slice(-MAX_OUTPUT_CHARACTERS);
       });
     }
-    // A program need not read its input.
+    // A program may exit without reading its input.
     child.stdin?.on('error', () => undefined).end(`${JSON.stringify(message)}\n`);
     const [exitCode, by] = await closed;
     if (exitCode === 0) return { kind: 'delivered', detail: 'exit status 0' };
@@ -74,6 +74,6 @@ function killGroup(pid: number | undefined): void {
   try {
     if (pid !== undefined) process.kill(-pid, 'SIGKILL');
   } catch {
-    // It has exited.
+    // The group has already exited.
   }
 }

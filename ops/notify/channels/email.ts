@@ -38,14 +38,14 @@ export function emailChannel(config: EmailConfig, host: string, version: string)
             disableUrlAccess: true,
             ...(user === null ? {} : { auth: { user, pass: password?.trim() ?? '' } }),
             ...(ca === null ? {} : { tls: { ca } }),
-            // This socket can be destroyed on abort, and its name is resolved with /etc/hosts as well.
+            // This socket can be destroyed on abort, and it resolves the server name through /etc/hosts as well.
             getSocket: (_options, callback) => {
               const own = connect({ host: server, port, timeout: STEP_MS });
               socket = own;
               own.once('connect', () => callback(null, { connection: own }));
               own.once('timeout', () => own.destroy(new Error(`no response within ${STEP_MS / 1000} s`)));
               own.once('error', (error) => callback(error, {}));
-              own.on('error', () => undefined); // Errors after the end of the delivery.
+              own.on('error', () => undefined); // Ignores errors after the end of the delivery.
             },
           });
           const { accepted, rejected } = await transport.sendMail({

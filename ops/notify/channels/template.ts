@@ -2,7 +2,7 @@ import Mustache from 'mustache';
 import { type Message, type MessageAlert, plainText, subjectLine } from '../message.ts';
 import { isOver } from '../plan.ts';
 
-/** What a template can use: the members of the message, and values made from them. */
+/** The values available to a template: the members of the message, and values derived from them. */
 export function valuesOf(message: Message): Readonly<Record<string, unknown>> {
   const { alerts, omitted, open, status } = message;
   const listed = (list: readonly MessageAlert[]) =>
@@ -27,7 +27,7 @@ export function valuesOf(message: Message): Readonly<Record<string, unknown>> {
   };
 }
 
-/** How values are escaped in a body of this type. */
+/** Returns the escape function for a body of this type. */
 function escaperOf(contentType: string): (text: string) => string {
   const type = (contentType.split(';', 1)[0] ?? '').trim().toLowerCase();
   if (type.includes('json')) return (text) => JSON.stringify(text).slice(1, -1);
@@ -36,7 +36,7 @@ function escaperOf(contentType: string): (text: string) => string {
   return (text) => text;
 }
 
-/** Mustache renders an unknown name as nothing: a mistyped one would send empty notifications for ever. */
+/** Mustache renders an unknown name as nothing, so a typing error would send empty notifications forever. */
 class StrictContext extends Mustache.Context {
   override push(view: unknown): StrictContext {
     return new StrictContext(view, this);
@@ -49,7 +49,7 @@ class StrictContext extends Mustache.Context {
   }
 }
 
-/** Throws for a text that is no Mustache template, and for a name that does not exist. */
+/** Throws for text that is not a Mustache template, and for a name that does not exist. */
 export function render(template: string, values: Readonly<Record<string, unknown>>, contentType: string): string {
   const escaped = escaperOf(contentType);
   return new Mustache.Writer().render(template, new StrictContext(values), undefined, {

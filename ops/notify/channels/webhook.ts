@@ -12,12 +12,12 @@ type WebhookConfig = Config['ops']['notify']['webhook'];
 
 const TIMEOUT_SECONDS = 15;
 const MAX_ANSWER_CHARACTERS = 2000;
-/** The longest wait that a receiver may ask for. */
+/** The longest wait that a receiver may request. */
 export const MAX_RETRY_AFTER_MS = 2 * HOUR_MS;
 /** Statuses below 500 after which another attempt may succeed. */
 const TRANSIENT: ReadonlySet<number> = new Set([408, 425, 429]);
 
-/** Posts to an address of which only `target`, its scheme, host and port, is shown: with many receivers the rest is a secret. */
+/** Posts to an address of which only `target` (scheme, host and port) is shown, because many receivers use the rest as a secret. */
 export function webhookChannel(
   config: WebhookConfig,
   target: string,
@@ -63,7 +63,7 @@ export async function addressOf({ url, url_file: file }: WebhookConfig): Promise
   throw new Unusable(`${found} must begin with http:// or https://`);
 }
 
-/** The body for a message: the rendered template, or the message itself. Rejects with Unusable for a template that cannot be used. */
+/** The body for a message: the rendered template, or the message itself. Rejects with Unusable if the template cannot be used. */
 export async function bodyOf({ content_type: type, template_file: file }: WebhookConfig, message: Message): Promise<string> {
   const template = await configured('ops.notify.webhook.template_file', file);
   if (template === null) return JSON.stringify(message);
@@ -81,7 +81,7 @@ interface Answer {
   readonly status: number;
   readonly retryAfter: string | undefined;
   readonly location: string | undefined;
-  /** Cut at MAX_ANSWER_CHARACTERS. */
+  /** Truncated to MAX_ANSWER_CHARACTERS. */
   readonly text: string;
 }
 
@@ -89,13 +89,13 @@ async function post(url: URL, headers: http.OutgoingHttpHeaders, body: string, c
   const { request } = url.protocol === 'https:' ? https : http;
   const sent = request(url, { method: 'POST', headers, agent: false, signal, ...(ca === null ? {} : { ca }) });
   const answered = once(sent, 'response', { signal }) as Promise<[http.IncomingMessage]>;
-  sent.on('error', () => undefined); // An abort after the first line of the answer.
+  sent.on('error', () => undefined); // Ignores an abort after the first line of the response.
   sent.end(body);
   const [response] = await answered;
   let text = '';
   for await (const chunk of response.setEncoding('utf8') as AsyncIterable<string>) {
     text += chunk;
-    if (text.length >= MAX_ANSWER_CHARACTERS) break; // Which ends the connection.
+    if (text.length >= MAX_ANSWER_CHARACTERS) break; // Leaving the loop closes the connection.
   }
   const { headers: received, statusCode = 0 } = response;
   return {
@@ -106,10 +106,10 @@ async function post(url: URL, headers: http.OutgoingHttpHeaders, body: string, c
   };
 }
 
-/** Shorter parts of an address are words such as "api", not secrets. */
+/** Shorter parts of an address are words such as "api" and not secrets. */
 const SHORTEST_SECRET = 6;
 
-/** An answer without the parts of the address it came from, and without the token. */
+/** A response without the token and without the parts of the address it came from. */
 function withoutSecrets(text: string, { href, password, pathname, search, searchParams, username }: URL, token: string | null): string {
   const parts = [...pathname.split('/'), ...searchParams.values(), username, password].flatMap((part) => [part, decoded(part)]);
   const secrets = [token ?? '', href, `${pathname}${search}`, ...parts].filter(({ length }) => length >= SHORTEST_SECRET);
@@ -124,7 +124,7 @@ function decoded(part: string): string {
   }
 }
 
-/** The outcome that an answer stands for. */
+/** The outcome that a response represents. */
 export function outcomeOf({ location, retryAfter, status, text }: Answer, nowMs: number): Result {
   const detail = `answered ${status}${text === '' ? '' : `: ${text}`}`;
   if (status >= 200 && status < 300) return { kind: 'delivered', detail };
@@ -140,7 +140,7 @@ export function outcomeOf({ location, retryAfter, status, text }: Answer, nowMs:
   return { kind: 'retry', detail, ...(afterMs === null ? {} : { afterMs }) };
 }
 
-/** Null: absent or malformed. */
+/** Returns null for an absent or malformed header. */
 export function retryAfterMs(header: string | undefined, nowMs: number): number | null {
   if (header === undefined) return null;
   const ms = /^\d+$/.test(header.trim()) ? Number(header) * 1000 : Date.parse(header) - nowMs;
