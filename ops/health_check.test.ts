@@ -6,7 +6,7 @@ import { lineOf, logLines, summarize, worstFirst } from './checks/summary.ts';
 import { EXIT, type JobStatus, worst } from './lib/job.ts';
 
 const STATUSES = Object.keys(EXIT) as JobStatus[];
-/** As `unit: 'binary'`, whose tables take a second to build. */
+/** Equivalent to `unit: 'binary'`, whose tables take a second to build. */
 const text = fc.string({ unit: fc.integer({ min: 0, max: 0x10ffff }).map((code) => String.fromCodePoint(code)) });
 const anyResult: fc.Arbitrary<CheckResult> = fc.record({
   name: fc.string(),
@@ -17,7 +17,7 @@ const anyResult: fc.Arbitrary<CheckResult> = fc.record({
   measured: fc.constant({}),
 });
 
-t.test('the summary counts what is wrong and names it, worst first', async (t) => {
+t.test('the summary counts and names the problems, worst first', async (t) => {
   t.same(summarize([resultsFor('disk /').ok('x'), resultsFor('clock').note('x')]), { status: 'OK', summary: '2 checks' });
   t.same(summarize([resultsFor('disk /').ok('x')]), { status: 'OK', summary: '1 check' });
   const found = [
@@ -31,7 +31,7 @@ t.test('the summary counts what is wrong and names it, worst first', async (t) =
   t.match(summarize(many).summary, /^9 of 9 checks: container c0, .*c4 and 4 more$/);
 });
 
-t.test('whatever was found: the status is the worst, the order is by weight, and a line is one line', async () => {
+t.test('for any results, the status is the worst, the order is by severity, and each result is one line', async () => {
   fc.assert(
     fc.property(fc.array(anyResult, { maxLength: 12 }), (results) => {
       const { status } = summarize(results);
@@ -45,12 +45,12 @@ t.test('whatever was found: the status is the worst, the order is by weight, and
   );
 });
 
-t.test('a line ends with what to do', async (t) => {
+t.test('a line ends with the remedy', async (t) => {
   t.equal(lineOf(resultsFor('disk /').critical('full', 'remove files')), 'CRITICAL  disk /: full; remove files');
   t.equal(lineOf(resultsFor('disk /').ok('well')), 'OK  disk /: well');
 });
 
-t.test('the log has a line for the run, and one for each change', async (t) => {
+t.test('the log has one line for the run and one for each change', async (t) => {
   const disk = resultsFor('disk /').critical('full', 'remove files');
   const well = [resultsFor('disk /').ok('well')];
   const lines = (results: CheckResult[], statuses: Record<string, 'CRITICAL' | 'WARNING'> | null) =>

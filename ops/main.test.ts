@@ -28,7 +28,7 @@ function installation(t: Test) {
 const ops = (config: string, ...argv: readonly string[]) =>
   spawnSync(EDGE_HEALTH, ['ops', ...argv, '--config', config], { encoding: 'utf8' });
 
-t.test('wrong usage is UNKNOWN', async (t) => {
+t.test('wrong usage exits with UNKNOWN', async (t) => {
   const { config, data } = installation(t);
   t.match(ops(config, 'collect_metrics', '--url', 'robot'), { status: 3, stderr: /--url is "robot"; allowed: an address such as/ });
   t.equal(leftRuns(data).size, 0, 'and no run of a job');
@@ -44,7 +44,7 @@ t.test('wrong usage is UNKNOWN', async (t) => {
   );
 });
 
-/** Before a command: root becomes a user who may do no more than the modes of files allow. */
+/** Prefix of a command: root becomes a user who has only the permissions that file modes grant. */
 const AS_USER = process.geteuid?.() === 0 ? ['unshare', '--user'] : [];
 const cannotBecomeUser = AS_USER.length > 0 && spawnSync('unshare', ['--user', 'true']).status !== 0 && 'no user namespaces here';
 
@@ -117,7 +117,7 @@ t.test('a job that is running is not started again', async (t) => {
   free?.release();
 });
 
-t.test('the reader of the output may exit', async (t) => {
+t.test('a reader of the output that exits is tolerated', async (t) => {
   const { config } = installation(t);
   const child = spawn('/bin/sh', ['-c', `"$0" "$@" | true; echo done`, EDGE_HEALTH, 'ops', 'list', '--config', config]);
   let [output, errors] = ['', ''];
@@ -132,7 +132,7 @@ t.test('the reader of the output may exit', async (t) => {
   t.equal(errors, '');
 });
 
-/** What `list` shows of a data folder. */
+/** The output of `list` for a data folder. */
 async function listed(dataFolder: string) {
   const config = { ...DEFAULT_CONFIG, ops: { ...DEFAULT_CONFIG.ops, timezone: 'UTC' } };
   const { document, lines, status } = await list.run({ config, dataFolder, nowMs: Date.now } as JobContext, {
@@ -142,7 +142,7 @@ async function listed(dataFolder: string) {
   return { status, document: document as OpsDocument, stdout: `${lines.join('\n')}\n` };
 }
 
-t.test('list', async (t) => {
+t.test('list shows the scheduler and every job', async (t) => {
   const { data, folder } = installation(t);
   const never = await listed(data);
   t.match(never, {

@@ -66,7 +66,7 @@ function resolved({ file, target }: Import): string {
   return normalize(`${dirname(file)}/${target}`);
 }
 
-t.test('the check looked at the sources', async (t) => {
+t.test('the check finds the sources and their imports', async (t) => {
   t.ok(sources.length > 50, `${sources.length} files`);
   t.ok(imports.length > 150, `${imports.length} imports`);
   t.same(
@@ -76,7 +76,7 @@ t.test('the check looked at the sources', async (t) => {
   );
 });
 
-t.test('imports go one way', async (t) => {
+t.test('modules import only in the allowed direction', async (t) => {
   for (const entry of imports.filter(({ target }) => target.startsWith('.'))) {
     const from = moduleOf(entry.file);
     const to = moduleOf(resolved(entry));
@@ -102,7 +102,7 @@ t.test('of ops only generate_7day_report uses the harness, and the harness uses 
 t.test('only tests import the test kit', async (t) => {
   const pages = globSync('dashboard/src/**/*.{ts,tsx}', { cwd: ROOT }).filter((file) => !/\.test\.ts$/.test(file));
   t.ok(pages.length > 10, `${pages.length} files of the dashboard`);
-  // The soak is itself a test, which no package contains.
+  // The soak is itself a test and is part of no package.
   const users = [...imports, ...pages.flatMap(importsOf)].filter(
     (entry) => entry.target.startsWith('.') && /^testkit\//.test(resolved(entry)),
   );
@@ -160,7 +160,7 @@ t.test('the decisions in core import nothing but each other', async (t) => {
   );
 });
 
-t.test('no cycle, not even of types', async (t) => {
+t.test('there are no import cycles, including those of types', async (t) => {
   const known = new Set(sources);
   const within = (file: string): string[] => imports.filter((entry) => entry.file === file && entry.target.startsWith('.')).map(resolved);
   const graph = new Map(sources.map((file) => [file, within(file).filter((target) => known.has(target))]));
@@ -175,7 +175,7 @@ t.test('no cycle, not even of types', async (t) => {
   t.equal(done.size, sources.length, 'every file was walked');
 });
 
-t.test('the hot path and the command line stay apart from heavy modules', async (t) => {
+t.test('the hot path and the command line do not import heavy modules', async (t) => {
   // Each was measured: zx 24 MB, node:fs/promises 3 MB, node:https with TLS 3 MB, prom-client 6 MB; systeminformation belongs to its own program.
   const heavy = ['zx', 'node:fs/promises', 'fs/promises', 'node:https', 'node:tls', 'prom-client', 'systeminformation'];
   const found = imports.filter(

@@ -7,7 +7,7 @@ import { type FaultRun, renderPage } from './faults/support/report.ts';
 const run = (...args: string[]) =>
   spawnSync(process.execPath, ['--disable-warning=ExperimentalWarning', 'test/faults/run.ts', ...args], { encoding: 'utf8' });
 
-t.test('the list has every fault of the published run, with what is expected', async (t) => {
+t.test('the list contains every fault of the published run, with the expected result', async (t) => {
   const { status, stdout } = run('--list');
   t.equal(status, 0);
   const lines = stdout.trim().split('\n');
@@ -30,7 +30,7 @@ t.test('wrong usage is refused with the usage', async (t) => {
   t.match(run('--suite', 'sarge'), { status: 64, stderr: /allowed: bookworm, trixie/ });
 });
 
-t.test('a page of failures', async (t) => {
+t.test('a page lists the checks that failed', async (t) => {
   const published = JSON.parse(readFileSync('docs/develop/reports/faults/faults.json', 'utf8')) as FaultRun;
   const [first, second] = published.faults;
   if (!first?.result || !second) throw new Error('there are too few faults');

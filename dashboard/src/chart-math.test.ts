@@ -7,7 +7,7 @@ t.test('extremes cover the shown part and ignore gaps', async (t) => {
   t.equal(extremes([], [], 0), null);
 });
 
-t.test('points between gaps are found, including at both ends', async (t) => {
+t.test('points between gaps are found, also at both ends', async (t) => {
   t.same(isolated([1, null, 2, 3, null, 4]), [0, 5]);
   t.same(isolated([null, null]), []);
   t.same(isolated([5]), [0]);

@@ -42,7 +42,7 @@ t.test('thresholds have no trailing zeros', async (t) => {
   t.equal(limit(3, ''), '3');
 });
 
-t.test('rates and sizes', async (t) => {
+t.test('rates and sizes are shown in a suitable unit', async (t) => {
   t.equal(hertz(1), '1.00 Hz');
   t.equal(hertz(0.998), '1.00 Hz');
   t.equal(hertz(0.0166), '0.017 Hz');

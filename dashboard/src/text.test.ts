@@ -119,7 +119,7 @@ t.test("alerts of remote nodes do not change this machine's status but are count
   t.equal(otherNodes && otherNodesText(otherNodes), 'Other nodes: 2 open alerts');
 });
 
-t.test('titles and figures of alerts', async (t) => {
+t.test('titles and figures describe an alert by metric, severity and state', async (t) => {
   t.equal(alertTitle(alert('disk_percent', { severity: 'CRITICAL' }), NODE), 'Disk usage is critically high');
   t.equal(alertTitle(alert('temperature', { severity: 'ERROR' }), NODE), 'Temperature cannot be read');
   t.equal(alertTitle(alert('temperature', { severity: 'ERROR' }), NODE, 'past'), 'Temperature could not be read');

@@ -54,7 +54,7 @@ async function bundle(): Promise<Bundle> {
   }
 }
 
-// Sizes of the window, which a layout begins with.
+// Sizes of the window, from which a layout starts.
 Object.assign(globalThis, { innerWidth: 1366, innerHeight: 768 });
 const page = await bundle();
 
@@ -70,9 +70,9 @@ export function nodeOf({ node_name, status, timestamp }: HealthStatus, more: Par
 }
 
 export interface Scene {
-  /** As in the address bar, such as `#/wall`. */
+  /** The address as in the address bar, such as `#/wall`. */
   readonly address?: string;
-  /** The first one is the machine itself. */
+  /** The first node is the machine itself. */
   readonly nodes?: readonly HealthStatus[];
   readonly alerts?: readonly Alert[];
   readonly status?: Partial<StatusDocument> | null;
@@ -80,7 +80,7 @@ export interface Scene {
   readonly languages?: readonly string[];
 }
 
-/** The markup of the page in a scene: by default one machine that is OK, live. */
+/** The markup of the page in a scene; by default one machine that is OK and live. */
 export function markupOf({
   address = '',
   nodes = [statusOf('pi')],

@@ -9,7 +9,7 @@ import { worst } from './judgement.ts';
 
 const RANK: Readonly<Record<TestVerdict, number>> = { PASS: 0, INCOMPLETE: 1, FAIL: 2 };
 const SECONDS = 6 * 3600;
-/** Six hours are enough for what does not ask for 168 h, and their memory is judged in far less time. */
+/** Six hours are enough for criteria that do not require 168 h, and their memory is judged in far less time. */
 const short: Evidence = perfectEvidence({
   watched: [{ from: 0, to: SECONDS, awakeSeconds: SECONDS }],
   memory: memoryOf(() => 60e6, SECONDS - 1),
@@ -20,7 +20,7 @@ function judgementOf(criterion: Criterion, more: Partial<Evidence>): Judgement {
   return judge({ ...short, ...more }).find((judgement) => judgement.criterion === criterion) as Judgement;
 }
 
-/** That a criterion never gets better while a number grows. */
+/** Checks that a criterion never improves while a number grows. */
 function worsens(criterion: Criterion, number: fc.Arbitrary<number>, evidence: (value: number) => Partial<Evidence>): void {
   fc.assert(
     fc.property(number, number, (one, other) => {
@@ -34,7 +34,7 @@ function worsens(criterion: Criterion, number: fc.Arbitrary<number>, evidence: (
   );
 }
 
-t.test('no criterion gets better with more restarts, lost intervals, CPU time, memory, gaps or open alerts', async (t) => {
+t.test('no criterion improves with more restarts, lost intervals, CPU time, memory, gaps or open alerts', async (t) => {
   const week = perfectEvidence();
   worsens('uptime', fc.integer({ min: 3, max: 10 }), (count) => ({
     ...week,
@@ -80,7 +80,7 @@ function constants<T extends object>(value: T): { [Key in keyof T]: fc.Arbitrary
   };
 }
 
-/** Any evidence of a week: what is there may be good, bad or missing. */
+/** Arbitrary evidence of a week: each part may be good, bad or missing. */
 const anyEvidence: fc.Arbitrary<Evidence> = fc
   .record({
     restarts: fc.integer({ min: -1, max: 4 }),
@@ -126,7 +126,7 @@ const anyEvidence: fc.Arbitrary<Evidence> = fc
     });
   });
 
-t.test('whatever the evidence: what passes lacks nothing and is on the right side of its limit', async (t) => {
+t.test('for any evidence, a criterion that passes lacks nothing and is on the right side of its limit', async (t) => {
   fc.assert(
     fc.property(anyEvidence, (evidence) => {
       const judgements = judge(evidence);
@@ -147,7 +147,7 @@ t.test('whatever the evidence: what passes lacks nothing and is on the right sid
   t.pass('for any evidence');
 });
 
-t.test('whatever the evidence: dropping some of it makes nothing pass', async (t) => {
+t.test('for any evidence, dropping a part of it makes nothing pass', async (t) => {
   const drops: readonly ((evidence: Evidence) => Partial<Evidence>)[] = [
     () => ({ watched: [] }),
     () => ({ ended: false }),

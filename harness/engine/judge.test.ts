@@ -4,7 +4,7 @@ import type { Evidence } from './evidence.ts';
 import { judge, verdictOf } from './judge.ts';
 import { CRITERIA, marginOf, type TestVerdict, VERDICT_EXIT, worst } from './judgement.ts';
 
-t.test('the six criteria in the order of the specification', async (t) => {
+t.test('returns the six criteria in the order of the specification', async (t) => {
   const judgements = judge(perfectEvidence());
   t.same(
     judgements.map(({ criterion }) => criterion),
@@ -14,7 +14,7 @@ t.test('the six criteria in the order of the specification', async (t) => {
   for (const { columns, rows } of judgements.flatMap(({ tables }) => tables)) for (const row of rows) t.equal(row.length, columns.length);
 });
 
-t.test('each of them alone fails the week', async (t) => {
+t.test('each criterion alone can fail the week', async (t) => {
   const perfect = perfectEvidence();
   const failing: Readonly<Record<string, Partial<Evidence>>> = {
     uptime: { runs: [0, 1, 2, 3].map((at) => serviceRun(at - 1e6)) },
@@ -59,6 +59,6 @@ t.test('a margin is positive on the right side of a limit', async (t) => {
   t.equal(marginOf(167, { comparison: '>=', value: 168, unit: '' }), -1);
 });
 
-t.test('a verdict is an exit code', async (t) => {
+t.test('each verdict has its exit code', async (t) => {
   t.same([VERDICT_EXIT.PASS, VERDICT_EXIT.FAIL, VERDICT_EXIT.INCOMPLETE], [0, 1, 2]);
 });

@@ -3,7 +3,7 @@ import { memoryMedians, memoryVariance } from './memory-variance.ts';
 
 const readings = { at: [1, 2, 3, 11, 12, 13, 21, 31, 33], bytes: [1, 9, 2, 5, 4, 6, 7, 10, 20], warmUpSeconds: 0, medianSeconds: 10 };
 
-t.test('medians of the stretches from each start on', async (t) => {
+t.test('takes medians of consecutive intervals from each start on', async (t) => {
   t.same(memoryMedians({ ...readings, starts: [0] }), [
     [
       { at: 5, value: 2 },
@@ -29,7 +29,7 @@ t.test('medians of the stretches from each start on', async (t) => {
   t.same(memoryMedians({ ...readings, starts: [1], warmUpSeconds: 10 })[0]?.[0], { at: 16, value: 5 }, 'and at the end of the warm-up');
 });
 
-t.test('a run that ends within its warm-up has none, and takes nothing of the next', async (t) => {
+t.test('a run that ends within its warm-up has no medians and does not affect the next run', async (t) => {
   t.same(memoryMedians({ ...readings, starts: [0, 2], warmUpSeconds: 9 }), [
     [
       { at: 16, value: 5 },
@@ -40,7 +40,7 @@ t.test('a run that ends within its warm-up has none, and takes nothing of the ne
   t.same(memoryMedians({ ...readings, starts: [0, 13], warmUpSeconds: 20 }), [[{ at: 38, value: 20 }]]);
 });
 
-t.test('stretches without a reading are left out', async (t) => {
+t.test('omits intervals without a reading', async (t) => {
   const { medians, count } = memoryVariance({ at: [1, 95], bytes: [10, 12], starts: [0], warmUpSeconds: 0, medianSeconds: 10 }) ?? {};
   t.same(medians, [
     [
@@ -51,7 +51,7 @@ t.test('stretches without a reading are left out', async (t) => {
   t.equal(count, 2);
 });
 
-t.test('spread and slope', async (t) => {
+t.test('computes spread and slope', async (t) => {
   const variance = memoryVariance({ ...readings, starts: [0] });
   const { count, max, median, min, percent } = variance ?? {};
   t.same({ count, max, median, min, percent }, { count: 4, max: 15, median: 6, min: 2, percent: (13 / 6) * 100 });

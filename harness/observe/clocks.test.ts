@@ -2,7 +2,7 @@ import { mock } from 'node:test';
 import t from 'tap';
 import { ObserverClocks } from './clocks.ts';
 
-/** A second passes on every clock, and on some of them something more. */
+/** A second passes on every clock, and more on some of them. */
 function rig() {
   const time = { mono: 100, boot: 1000 as number | null, wall: 1_772_600_000_000 };
   const events: string[] = [];
@@ -19,7 +19,7 @@ function rig() {
   return { time, events, observer, pass };
 }
 
-t.test('steps and suspends of a second or more', async (t) => {
+t.test('reports steps and suspends of a second or more', async (t) => {
   const { events, pass, observer } = rig();
   pass(1);
   pass(1, { stepped: 0.9 });
@@ -30,7 +30,7 @@ t.test('steps and suspends of a second or more', async (t) => {
   t.equal(observer.takeStalled(), 0, 'a suspend is no stall');
 });
 
-t.test('stalls of more than 2 s', async (t) => {
+t.test('sums up stalls of more than 2 s', async (t) => {
   const { pass, time, observer } = rig();
   pass(1);
   pass(2.9);
@@ -44,14 +44,14 @@ t.test('stalls of more than 2 s', async (t) => {
   t.equal(observer.takeStalled(), 30, 'also before the next tick');
 });
 
-t.test('the clocks of now; without procfs boot time is monotonic time', async (t) => {
+t.test('returns the current clocks; without procfs boot time is monotonic time', async (t) => {
   const { time, observer } = rig();
   t.same(observer.now(), { boot: 1000, mono: 100, wall: 1_772_600_000_000 });
   time.boot = null;
   t.same(observer.now(), { boot: 100, mono: 100, wall: 1_772_600_000_000 });
 });
 
-t.test('ticks by itself, between start and stop', async (t) => {
+t.test('ticks by itself between start and stop', async (t) => {
   let reads = 0;
   const clocks = { monotonicSeconds: () => ++reads, bootSeconds: () => reads, wallMilliseconds: () => reads * 1000 };
   const observer = new ObserverClocks({ clocks, onEvent: () => undefined });

@@ -7,7 +7,7 @@ import { discover } from './discover.ts';
 import { refuse, serve } from './testing/server.ts';
 import { atFolder, statusPart } from './testing/status.ts';
 
-t.test('the observed service', async (t) => {
+t.test('finds the observed service once it is ready', async (t) => {
   const folder = temporaryFolder(t);
   let visits = 0;
   const { rest } = await serve(t, (_request, response) => {
@@ -43,7 +43,7 @@ t.test('the observed service', async (t) => {
   t.equal(domainId, 0);
 });
 
-t.test('whether the data folder can be read from here', async (t) => {
+t.test('reports whether the data folder can be read from this machine', async (t) => {
   const folder = temporaryFolder(t);
   const at = async (path: string, host: string, kind: 'url' | 'started') => {
     const { rest } = await serve(t, (_request, response) => {
@@ -60,7 +60,7 @@ t.test('whether the data folder can be read from here', async (t) => {
   t.same(await at(missing, hostname(), 'started'), [null, `${missing} cannot be read (ENOENT)`]);
 });
 
-t.test('an unusable service is rejected with what to do', async (t) => {
+t.test('rejects an unusable service with the remedy', async (t) => {
   const absent = new RestClient({ base: 'http://127.0.0.1:9', token: null });
   const at = (kind: 'unit' | 'started' | 'url') => discover({ rest: absent, kind, unit: 'edge-health.service', seconds: 0 });
   await t.rejects(at('unit'), {

@@ -7,10 +7,10 @@ import { until } from '../../testkit/wait.ts';
 import type { SourceListener } from './events.ts';
 import { EventsSource, onceAMinute } from './events.ts';
 
-// Nearly all of the time they wait for the pause before another attempt.
+// These tests spend nearly all of their time waiting for the pause before the next attempt.
 t.jobs = 6;
 
-/** No server of these tests is silent for so long. */
+/** No server in these tests pauses for this long. */
 const LONG_SECONDS = 600;
 
 type Answer = (request: IncomingMessage, response: ServerResponse, visit: number) => void;
@@ -83,7 +83,7 @@ async function follow(
   return { requests, sink, stream, received };
 }
 
-t.test('delivers the observed node alone, and notes what is neither status nor alert', async (t) => {
+t.test('delivers only the observed node, and notes events that are neither status nor alert', async (t) => {
   const { requests, sink, received } = await follow(
     t,
     (_request, response) => {
@@ -129,7 +129,7 @@ t.test('resumes after an end, a cut connection and a refusal', async (t) => {
   t.match(sink.notes, [/was interrupted: the service ended it/, /is back after \d+\.\d s/, /was interrupted: /, /is back after/]);
 });
 
-t.test('a stream that the service ends when it is old is no interruption: it resumes after the last event', async (t) => {
+t.test('a stream that the service ends because of its age is no interruption: it resumes after the last event', async (t) => {
   let seconds = 0;
   const { requests, sink, received } = await follow(
     t,
@@ -150,7 +150,7 @@ t.test('a stream that the service ends when it is old is no interruption: it res
   t.same(sink.notes, []);
 });
 
-t.test('a service that does not respond is no failure', async (t) => {
+t.test('a service that does not respond is not a failure', async (t) => {
   let attempts = 0;
   class CountingClient extends RestClient {
     override stream(...parameters: Parameters<RestClient['stream']>): ReturnType<RestClient['stream']> {
@@ -196,7 +196,7 @@ t.test('a lost cursor is dropped, with a note', async (t) => {
   t.match(sink.notes[1], /cannot resume after id1, continuing with new events: .*the place is gone/);
 });
 
-t.test('a connection without data is closed, before an answer and after', async (t) => {
+t.test('closes a connection without data, before and after the response', async (t) => {
   const { requests, sink, received } = await follow(
     t,
     (_request, response, visit) => {
@@ -215,7 +215,7 @@ t.test('a connection without data is closed, before an answer and after', async 
   t.ok(sink.notes.some((note) => note.includes('is back')));
 });
 
-t.test('a server that is not edge-health is noted, not read', async (t) => {
+t.test('notes a server that is not edge-health, and does not read its response', async (t) => {
   const { sink, received } = await follow(t, (_request, response) => response.end('<html>'));
   await received('sink.notes.length > 0', () => sink.notes.length > 0);
   t.match(sink.notes, [/\/events answers with no type: is it edge-health\?/]);

@@ -14,7 +14,7 @@ function tree(root: string, files: Readonly<Record<string, string>>): void {
   }
 }
 
-t.test('a control group of version 2', async (t) => {
+t.test('reads a control group of version 2', async (t) => {
   const root = temporaryFolder(t);
   tree(root, {
     [`${PATH}/cgroup.controllers`]: 'memory pids\n',
@@ -25,13 +25,13 @@ t.test('a control group of version 2', async (t) => {
   t.same(readControlGroup(root, PATH), { cpuSeconds: 1.234567, memoryBytes: 104_857_600, anonBytes: 52_428_800 });
 });
 
-t.test('without the controller of memory', async (t) => {
+t.test('reads the CPU time without the memory controller', async (t) => {
   const root = temporaryFolder(t);
   tree(root, { [`${PATH}/cgroup.controllers`]: '\n', [`${PATH}/cpu.stat`]: 'usage_usec 5000000\n' });
   t.same(readControlGroup(root, PATH), { ...NOTHING, cpuSeconds: 5 });
 });
 
-t.test('control groups of version 1', async (t) => {
+t.test('reads control groups of version 1', async (t) => {
   const root = temporaryFolder(t);
   tree(root, {
     [`memory${PATH}/memory.usage_in_bytes`]: '104857600\n',
@@ -49,7 +49,7 @@ t.test('control groups of version 1', async (t) => {
   t.equal(readControlGroup(root, PATH).cpuSeconds, 4);
 });
 
-t.test('a group that does not exist, or has unknown files', async (t) => {
+t.test('returns no values for a group that does not exist or has unknown files', async (t) => {
   const root = temporaryFolder(t);
   t.same(readControlGroup(root, PATH), NOTHING);
   tree(root, {
@@ -61,7 +61,7 @@ t.test('a group that does not exist, or has unknown files', async (t) => {
   t.same(readControlGroup(root, PATH), NOTHING);
 });
 
-t.test('a process: memory, and CPU time with that of its ended children', async (t) => {
+t.test('reads the memory of a process, and its CPU time with that of its ended children', async (t) => {
   const root = temporaryFolder(t);
   const fields = ['S', ...Array.from({ length: 10 }, () => '0'), '150', '50', '20', '5', ...Array.from({ length: 20 }, () => '9')];
   tree(root, {

@@ -31,7 +31,7 @@ function rig(t: Test) {
   return { dataFolder, folder, file, scan: collectedScanner({ dataFolder }) };
 }
 
-t.test('answered rows of the own node count, of the days of the range', async (t) => {
+t.test('counts the answered rows of the local node on the days of the range', async (t) => {
   const { file, scan } = rig(t);
   writeFileSync(file('2026-03-04'), HEADER + row(-3) + row(-2) + row(-1));
   const others = row(0, { local: 'false', node_name: 'other' }) + row(1, { answered: 'false', reason: 'ECONNREFUSED' });
@@ -48,7 +48,7 @@ t.test('answered rows of the own node count, of the days of the range', async (t
   });
 });
 
-t.test('scans follow each other without a hole and without counting twice, while rows are written', async (t) => {
+t.test('consecutive scans neither leave a hole nor count a row twice while rows are written', async (t) => {
   const { file, scan } = rig(t);
   let written = -30;
   const write = (to: number): void => {
@@ -78,7 +78,7 @@ t.test('scans follow each other without a hole and without counting twice, while
   t.match(await scan(at(-30), at(40)), { count: 70, longest_seconds: 60, gaps: [] }, 'another range is read from its beginning');
 });
 
-t.test('a row that is just being written, and one of a clock that was set back', async (t) => {
+t.test('handles a row that is being written, and rows from before the clock was set back', async (t) => {
   const { file, scan } = rig(t);
   const half = row(2).slice(0, 40);
   writeFileSync(file('2026-03-05'), HEADER + row(0) + row(1) + half);

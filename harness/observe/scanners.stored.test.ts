@@ -7,7 +7,7 @@ const FROM = Date.parse('2026-03-04T05:00:00.000Z');
 const HEAD = 'cpu_percent,memory_percent,disk_percent,temperature,status,node_name,timestamp\r\n';
 const row = (ms: number, name = 'robot'): string => `1.5,,3,,OK,${name},${isoUtc(ms)}\r\n`;
 
-t.test('another file, or half of one, gives no scan', async (t) => {
+t.test('an unexpected or incomplete file gives no scan', async (t) => {
   let body = '';
   const { rest } = await serve(t, (_request, response) => void response.end(body));
   const scan = storedScanner({ rest, node: 'robot' });
@@ -19,7 +19,7 @@ t.test('another file, or half of one, gives no scan', async (t) => {
   t.match(await scan(FROM, FROM + 1000), { count: 2, first: FROM, last: FROM + 500 });
 });
 
-t.test('page after page of a range', async (t) => {
+t.test('reads a range page by page', async (t) => {
   const stamps = [0, 1, 2, 65, 66].map((second) => FROM + second * 1000);
   const { requests, rest } = await serve(t, ({ headers, url }, response) => {
     t.equal(headers.accept, 'text/csv');

@@ -64,7 +64,7 @@ async function rig(t: Test, options: { supervisor?: Supervisor | null; before?: 
 
 const BEFORE: KnownRun = { started: FIRST, version: '1.2.3', pid: 5, invocation: 'zero', restarts: 0, bootId: 'boot' };
 
-t.test('a reading, by /status alone', async (t) => {
+t.test('takes a reading from /status alone', async (t) => {
   const { observer } = await rig(t, { supervisor: null });
   t.same(await observer.read(), {
     run: { started: FIRST, version: '1.2.3', pid: null, invocation: null, cause: 'first', detail: '', unseen: 0 },
@@ -87,7 +87,7 @@ t.test('a reading, by /status alone', async (t) => {
   t.match(await observer.read(), { run: null });
 });
 
-t.test('a reading, by the kernel: the process, and the control group less what it counted before this run', async (t) => {
+t.test('takes a reading from the kernel: the process, and the control group minus its count before this run', async (t) => {
   const { manager, observer, write } = await rig(t);
   write('7/status', 'VmRSS:\t  65000 kB\n');
   write('7/stat', `7 (node) ${['S', ...Array.from({ length: 10 }, () => '0'), '100', '50', '0', '0'].join(' ')} 0\n`);
@@ -113,7 +113,7 @@ t.test('an older service does not report what it published', async (t) => {
   t.match(await observer.read(), { reading: { published: null } });
 });
 
-t.test('another run, with its cause; the supervisor is queried then, and every five minutes', async (t) => {
+t.test('reports another run with its cause; queries the supervisor then, and every five minutes', async (t) => {
   const { manager, state, observer } = await rig(t);
   t.match(await observer.read(), { run: { cause: 'first', pid: 7, invocation: 'one' } });
   state.status = statusPart({ started: SECOND });
@@ -132,7 +132,7 @@ t.test('another run, with its cause; the supervisor is queried then, and every f
   t.equal(manager.requests.at(-1), 'between two and three', 'a query without a response changes nothing');
 });
 
-t.test('why a run ended, as far as it is known', async (t) => {
+t.test('reports why a run ended, as far as it is known', async (t) => {
   const cases: readonly (readonly [string, Partial<KnownRun>, RunsBetween | null, Partial<StatusPart>, object])[] = [
     ['stopped', {}, { cause: 'stopped', detail: '', unseen: 0 }, {}, { cause: 'stopped', detail: '' }],
     [
@@ -167,7 +167,7 @@ t.test('why a run ended, as far as it is known', async (t) => {
   t.match((await observer.read())?.run, { cause: 'upgrade' });
 });
 
-t.test('an observer that resumes with the same run reports none', async (t) => {
+t.test('an observer that resumes with the same run reports no new run', async (t) => {
   const { manager, observer } = await rig(t, { before: { ...BEFORE, invocation: 'one' } });
   t.match(await observer.read(), { run: null });
   t.same(manager.requests, ['now'], 'but queries it');
@@ -182,7 +182,7 @@ t.test('a run that ends while it is queried is not mistaken for the next one', a
   t.match(await observer.read(), { run: { started: SECOND, invocation: 'two', cause: 'first' }, reading: { started: SECOND } });
 });
 
-t.test('the supervisor may know the run a little later', async (t) => {
+t.test('the supervisor may list the run a little later', async (t) => {
   const { manager, observer } = await rig(t);
   const { run } = manager;
   manager.run = null;
@@ -207,7 +207,7 @@ t.test('while the service does not respond the supervisor is queried at once, an
   t.same(manager.requests, ['now', 'absent one', 'absent one']);
 });
 
-t.test('open alerts of the observed node', async (t) => {
+t.test('returns the open alerts of the observed node', async (t) => {
   const { requests, state, observer } = await rig(t);
   const alert = (alert_id: string, severity: string, resolved = false) => ({
     alert_id,

@@ -3,7 +3,7 @@ import { type Exit, type KnownRun, ProcessSupervisor } from './supervisor.ts';
 
 const before = (pid: number | null): KnownRun => ({ started: 'a', version: '1', pid, invocation: null, restarts: null, bootId: null });
 
-t.test('the exits that the harness recorded', async (t) => {
+t.test('returns the exits that the harness recorded', async (t) => {
   const exits: Exit[] = [];
   let pid: number | null = 10;
   const supervisor = new (class extends ProcessSupervisor {

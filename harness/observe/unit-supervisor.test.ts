@@ -46,7 +46,7 @@ const present = (at: number, restarts: number | null = 0): SupervisedRun => ({
   cpuSeconds: null,
 });
 
-t.test('the runs in a journal of systemd 257', async (t) => {
+t.test('reads the runs from a journal of systemd 257', async (t) => {
   t.same(
     RUNS.map(({ end }) => `${end.cause} ${end.detail}`.trim()),
     [
@@ -62,7 +62,7 @@ t.test('the runs in a journal of systemd 257', async (t) => {
   t.equal(RUNS[5]?.endedMs, null, 'after a stop on request the journal has no end of the main process');
 });
 
-t.test('what happened between two runs', async (t) => {
+t.test('reports what happened between two runs', async (t) => {
   const { unit } = supervisor({});
   t.same(await unit.between(known(0), present(1, 1)), { cause: 'signal', detail: 'SIGKILL', unseen: 0 });
   t.same(
@@ -78,7 +78,7 @@ t.test('what happened between two runs', async (t) => {
   t.match(await unit.between(known(12), late), { cause: 'unknown', unseen: 0 });
 });
 
-t.test('killed because memory ran out: by systemd, and with control groups of version 1 by the kernel', async (t) => {
+t.test('recognizes an out-of-memory kill: by systemd, and with control groups of version 1 by the kernel', async (t) => {
   const oom = JSON.stringify({
     MESSAGE_ID: 'fe6faa94e7774663a0da52717891d8ef',
     INVOCATION_ID: invocationOf(0),
@@ -96,7 +96,7 @@ t.test('killed because memory ran out: by systemd, and with control groups of ve
   t.match(await unit.between(known(3), present(4, 1)), { cause: 'signal', detail: 'SIGSEGV' }, 'which the kernel does not do');
 });
 
-t.test('a reload that fails is a process beside the main one', async (t) => {
+t.test('a failed reload is a process of its own, not the end of the main process', async (t) => {
   const invocation = invocationOf(12);
   const reload = {
     MESSAGE_ID: '98e322203f7a4ed290d09fe03c09fe15',
@@ -110,7 +110,7 @@ t.test('a reload that fails is a process beside the main one', async (t) => {
   ]);
 });
 
-t.test('without permission for the journal, the state read meanwhile and the counter are used', async (t) => {
+t.test('without permission to read the journal, uses the state observed meanwhile and the restart counter', async (t) => {
   const show = recorded('show-auto-restart.txt');
   const invocation = /InvocationID=(\w+)/.exec(show)?.[1] ?? '';
   const before = { ...known(0), invocation };
@@ -133,7 +133,7 @@ t.test('without permission for the journal, the state read meanwhile and the cou
   t.match(await unit.between(before, present(1, 0)), { cause: 'stopped' });
 });
 
-t.test('the run of now', async (t) => {
+t.test('returns the current run', async (t) => {
   const show = recorded('show-systemd-257.txt');
   const { calls, unit } = supervisor({ show });
   const invocation = '444609f7a3474ebf8d7e1d0d785fa12f';
@@ -146,13 +146,13 @@ t.test('the run of now', async (t) => {
   t.equal(await supervisor({ show: '' }).unit.now(), null);
 });
 
-t.test('without the programs nothing is known', async (t) => {
+t.test('returns null if systemctl is missing', async (t) => {
   t.equal(await new UnitSupervisor({ unit: UNIT, environment: { PATH: '/nowhere' } }).now(), null);
 });
 
 const NOTHING: UnitEnd = { result: null, code: null, status: null, isRequested: false, outOfMemory: false };
 
-t.test('why a run of a unit ended', async (t) => {
+t.test('derives the cause from the end of a unit', async (t) => {
   const cases: readonly (readonly [Partial<UnitEnd>, string, string])[] = [
     [{ result: 'signal', code: 'killed', status: '9' }, 'signal', 'SIGKILL'],
     [{ result: 'signal', code: 'killed', status: '11' }, 'signal', 'SIGSEGV'],
@@ -177,7 +177,7 @@ t.test('why a run of a unit ended', async (t) => {
   for (const [found, cause, detail] of cases) t.same(endOfUnit({ ...NOTHING, ...found }), { cause, detail }, JSON.stringify(found));
 });
 
-t.test('why a process ended', async (t) => {
+t.test('derives the cause from the end of a process', async (t) => {
   t.same(endOfProcess(null, 'SIGKILL'), { cause: 'signal', detail: 'SIGKILL' });
   t.same(endOfProcess(null, 'KILL'), { cause: 'signal', detail: 'SIGKILL' });
   t.same(endOfProcess(0, null), { cause: 'exit', detail: 'exit status 0' });
@@ -185,7 +185,7 @@ t.test('why a process ended', async (t) => {
   t.equal(signalName('200'), 'signal 200');
 });
 
-t.test('restarts that systemd counted and no process observed', async (t) => {
+t.test('returns the number of restarts that systemd counted and the observer missed', async (t) => {
   t.equal(unseenRuns(0, 1), 0, 'the one that is observed now');
   t.equal(unseenRuns(0, 3), 2);
   t.equal(unseenRuns(2, 3), 0);

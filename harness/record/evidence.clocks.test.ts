@@ -17,7 +17,7 @@ function evidenceOf(faults: readonly Fault[], options: WeekOptions = {}): Eviden
   return boiled(week({ hours: 0.5, faults, ...options }));
 }
 
-t.test('a clock that is set loses no status and makes no gap', async (t) => {
+t.test('setting the clock loses no status and makes no gap', async (t) => {
   for (const seconds of [HOUR, -HOUR, 400, -400, 60, -60, -5]) {
     const { integrity, reliability } = evidenceOf([{ kind: 'step', at: 905, seconds }]);
     t.same([reliability.received, reliability.duplicates], [1800, 0], `${seconds} s`);
@@ -35,7 +35,7 @@ t.test('a clock that is set loses no status and makes no gap', async (t) => {
   t.equal(both.clockSteps.length, 3);
 });
 
-t.test('statuses that come again after the clock was set are the same', async (t) => {
+t.test('statuses repeated after the clock was set are recognized as duplicates', async (t) => {
   for (const seconds of [HOUR, -HOUR]) {
     const entries = [...week({ hours: 1, faults: [{ kind: 'step', at: 1790, seconds }] })];
     const all = entries.filter((entry) => entry.type === 'minute');
@@ -45,7 +45,7 @@ t.test('statuses that come again after the clock was set are the same', async (t
       [5, 60],
       [8, 0],
     ] as const) {
-      // One that joins again is sent what it had before the step.
+      // A subscriber that joins again receives the statuses from before the step.
       const [early, late] = [all[28], all[29 + later]];
       const again = entries.map((entry) =>
         entry === late ? { ...late, topic: joined(early?.topic ?? null, late?.topic ?? null) } : entry,
@@ -63,7 +63,7 @@ function joined(early: Received | null, late: Received | null): Received | null 
   return { ...late, first: early.first, steps: [...early.steps, late.first - last, ...late.steps] };
 }
 
-t.test('a suspend explains what lies in it, as precisely as the clock entry shows', async (t) => {
+t.test('a suspend explains only the gap that contains it, as precisely as the clock entry shows', async (t) => {
   const suspend: Fault = { kind: 'suspend', at: 935, seconds: 20 };
   const gap: Fault = { kind: 'gap', of: 'stored', at: 600, seconds: 325 };
   t.equal(evidenceOf([suspend, gap]).integrity.stored?.longestSeconds, 325, 'not what ended before it');
@@ -73,7 +73,7 @@ t.test('a suspend explains what lies in it, as precisely as the clock entry show
   t.equal(boiled(without(week({ hours: 0.5, faults: long }), ({ type }) => type === 'clock')).integrity.stored?.longestSeconds, 1);
 });
 
-t.test('every entry has the clocks', async (t) => {
+t.test('the clocks of every entry show a suspend', async (t) => {
   const entries = [...week({ hours: 0.5, faults: [{ kind: 'suspend', at: 905, seconds: 20 }] })].filter(({ type }) => type !== 'clock');
   t.same(boiled(entries).suspends, [{ at: 960, seconds: 20 }], 'somewhere before the minute’s end');
   const minute = entries.find((entry) => entry.type === 'minute' && entry.boot > 5000 + 905) as MinuteEntry;
@@ -90,7 +90,7 @@ t.test('every entry has the clocks', async (t) => {
   }
 });
 
-t.test('a reboot is reported as one', async (t) => {
+t.test('a reboot is reported as a reboot', async (t) => {
   const { monitoringGaps, integrity, runs } = evidenceOf([{ kind: 'reboot', at: 930, seconds: 120 }]);
   t.same(monitoringGaps, [{ from: 900, to: 1070, kind: 'off' }]);
   t.same(
@@ -105,7 +105,7 @@ t.test('a reboot is reported as one', async (t) => {
   t.same([killed.monitoringGaps[0]?.kind, killed.integrity.stored?.gaps[0]?.remark], ['away', ''], 'a stopped observer alone is none');
 });
 
-t.test('a container that is started again has a clock that went on', async (t) => {
+t.test('a container that is started again keeps the clock of its kernel', async (t) => {
   const killed = [...week({ hours: 0.5, faults: [{ kind: 'kill', at: 930, seconds: 120 }] })];
   const booted = (kernels: readonly [string, string]): Evidence => {
     const ids = kernels.map((kernel, index) => `${kernel}/${index}`);
@@ -123,17 +123,17 @@ t.test('a container that is started again has a clock that went on', async (t) =
   );
 });
 
-t.test('gaps are listed from a minute on where samples are stored, from two and a half where rows are', async (t) => {
+t.test('lists gaps of more than 60 s between stored samples, and of more than 150 s between collected rows', async (t) => {
   const listed = (of: 'stored' | 'collected', seconds: number): number | undefined =>
     evidenceOf([{ kind: 'gap', of, at: 600, seconds }]).integrity[of]?.gaps.length;
   t.same([listed('stored', 60), listed('stored', 61), listed('collected', 150), listed('collected', 151)], [0, 1, 0, 1]);
-  // At both ends, which the scans do not list.
+  // Gaps at both ends, which the scans do not list.
   const atBegin = (of: 'stored' | 'collected', seconds: number): number | undefined =>
     evidenceOf([{ kind: 'gap', of, at: -60, seconds: 60 + seconds }]).integrity[of]?.gaps.length;
   t.same([atBegin('stored', 50), atBegin('stored', 70), atBegin('collected', 70), atBegin('collected', 160)], [0, 1, 0, 1]);
 });
 
-t.test('what was not scanned is missing', async (t) => {
+t.test('evidence that was not scanned is missing', async (t) => {
   for (const held of ['stored', 'collected'] as const) {
     const { integrity } = boiled(without(week({ hours: 0.5 }), (entry) => entry.type === 'coverage' && entry.of === held));
     t.same([integrity[held], integrity.reason], [null, 'not scanned']);
@@ -143,21 +143,21 @@ t.test('what was not scanned is missing', async (t) => {
   t.equal(boiled([...week({ hours: 0.5, transport: 'off' })].slice(0, 1)).alerts.openByTopic, null);
 });
 
-t.test('a record without its begin', async (t) => {
+t.test('a record without its begin entry starts with the resume', async (t) => {
   t.same(new EvidenceBuilder().evidence().monitoringGaps, []);
   const entries = [...week({ hours: 0.5, faults: [{ kind: 'kill', at: 900, seconds: 60 }] })].slice(1);
   const { monitoringGaps, watched } = boiled(entries.filter((entry) => entry.type !== 'minute' || entry.boot > 5900));
   t.same([monitoringGaps, watched.length], [[], 1], 'begins with the resume');
 });
 
-t.test('the clock of this machine is not taken for another’s', async (t) => {
+t.test('a clock difference is derived from the delays only for another machine', async (t) => {
   const late = (kind: 'unit' | 'url'): Evidence =>
     boiled(minutes(week({ hours: 0.5, kind }), (minute) => ({ ...minute, topic: minute.topic && { ...minute.topic, fastest_ms: -5000 } })));
   t.equal(late('unit').reliability.received, 1800);
   t.equal(late('url').reliability.received, 1795, 'these were stamped before the begin');
 });
 
-t.test('the last sign of life may be of the very end', async (t) => {
+t.test('the service may be last seen at the very end', async (t) => {
   const entries = [...week({ hours: 0.5 })];
   const last = entries.findLast((entry) => entry.type === 'minute') as MinuteEntry;
   const silent = minutes(entries, (minute) => ({
@@ -169,7 +169,7 @@ t.test('the last sign of life may be of the very end', async (t) => {
   t.equal(boiled(silent).lastSeenAt, 1800);
 });
 
-t.test('lost statuses are counted by place', async (t) => {
+t.test('lost statuses are counted by stage', async (t) => {
   const { reliability } = evidenceOf([
     { kind: 'lose', at: 300, samples: 10, stage: 'sample' },
     { kind: 'lose', at: 600, samples: 20, stage: 'publish' },
@@ -178,7 +178,7 @@ t.test('lost statuses are counted by place', async (t) => {
   t.same(reliability.lost, { notSampled: 10, notPublished: 20, notDelivered: 30, unknown: 0 });
 });
 
-t.test('a stall takes its time off, and is listed', async (t) => {
+t.test('a stall is subtracted from the observed time', async (t) => {
   const { reliability, watched } = evidenceOf([{ kind: 'stall', at: 610, seconds: 20 }]);
   t.same([reliability.expected, reliability.received], [1780, 1780]);
   t.same(
@@ -187,7 +187,7 @@ t.test('a stall takes its time off, and is listed', async (t) => {
   );
 });
 
-t.test('nothing was published on a topic without statuses, if the counters of the service show that', async (t) => {
+t.test('a topic without statuses is a loss of the service only if its counters show that it published nothing', async (t) => {
   const nothing = { first: null, steps: [], slowest_ms: null, fastest_ms: null };
   const silent = (published: number | null, way: 'topic' | 'both' = 'topic'): Evidence => {
     const entries = minutes(week({ hours: 0.5 }), (minute) => ({
@@ -205,7 +205,7 @@ t.test('nothing was published on a topic without statuses, if the counters of th
   t.equal(silent(0).reliability.reason, null);
 });
 
-t.test('a gap right before the clock was put back is as long as it was', async (t) => {
+t.test('a gap right before the clock was set back keeps its length', async (t) => {
   const forward: Fault = { kind: 'step', at: 300, seconds: 1000 };
   const back: Fault = { kind: 'step', at: 905, seconds: -400 };
   const gap: Fault = { kind: 'gap', of: 'stored', at: 604, seconds: 301 };
@@ -226,7 +226,7 @@ t.test('a monitoring gap separates observed spans', async (t) => {
   t.same([reliability.expected, reliability.received], [1800, 1800]);
 });
 
-t.test('statuses that come again after a suspend are the same', async (t) => {
+t.test('statuses repeated after a suspend are recognized as duplicates', async (t) => {
   const entries = [...week({ hours: 0.5, faults: [{ kind: 'suspend', at: 955, seconds: 400 }] })];
   const all = entries.filter((entry) => entry.type === 'minute');
   const [early, late] = [all[15], all[16]];
@@ -234,13 +234,13 @@ t.test('statuses that come again after a suspend are the same', async (t) => {
   t.equal(boiled(again as RecordEntry[]).reliability.duplicates, 60);
 });
 
-t.test('the charts show the topic, also where there is no event stream', async (t) => {
+t.test('the charts show the topic even without an event stream', async (t) => {
   const builder = new EvidenceBuilder();
   for (const entry of week({ hours: 0.5, faults: [{ kind: 'unsubscribed', channel: 'events', at: 0, seconds: 9000 }] })) builder.add(entry);
   t.equal(builder.series().ratePercent[0], 100);
 });
 
-t.test('what a late joiner is sent again makes no loss good, whatever the clocks did before', async (t) => {
+t.test('statuses repeated to a late joiner compensate for no loss, whatever the clocks did before', async (t) => {
   const faults: readonly Fault[] = [
     { kind: 'kill', at: 930, seconds: 60 },
     { kind: 'lose', at: 1200, samples: 20, stage: 'deliver' },

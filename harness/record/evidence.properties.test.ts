@@ -13,7 +13,7 @@ const HOURS = 0.5;
 const SECONDS = HOURS * 3600;
 const SEVERITIES = ['WARNING', 'ERROR', 'CRITICAL'] as const;
 
-/** Any faults at all, within the first `seconds` of a run. Those that stop the observer or the machine do not overlap. */
+/** Arbitrary faults within the first `seconds` of a run. Those that stop the observer or the machine do not overlap. */
 function anyFaults(seconds: number, most = 6): fc.Arbitrary<Fault[]> {
   const at = fc.integer({ min: 1, max: seconds });
   const samples = fc.integer({ min: 1, max: Math.ceil(seconds / 10) });
@@ -79,7 +79,7 @@ function receivedOf(stamps: readonly number[]): Received {
   return { first: stamps[0] ?? null, steps, slowest_ms: 4, fastest_ms: 1 };
 }
 
-/** The same with other statuses on the topic. */
+/** The same entries with other statuses on the topic. */
 function arriving(
   entries: readonly RecordEntry[],
   change: (stamps: readonly number[], minute: number) => readonly number[],
@@ -91,15 +91,15 @@ function arriving(
   });
 }
 
-/** Without the counts of disorder and repetitions. */
+/** The evidence without the counts of reordered and repeated statuses. */
 function reported(evidence: Evidence): unknown {
   return JSON.stringify({ ...evidence, reliability: { ...evidence.reliability, duplicates: 0, outOfOrder: 0 } });
 }
 
-t.test('the order of arrival within a minute changes nothing', async (t) => {
+t.test('the order of arrival within a minute has no effect', async (t) => {
   fc.assert(
     fc.property(faults, fc.infiniteStream(fc.nat()), (list, random) => {
-      // Where a clock was put back, the order distinguishes a status from another with the same stamp.
+      // Where a clock was set back, only the order distinguishes two statuses with the same stamp.
       const entries = entriesOf(list.filter((fault) => fault.kind !== 'step' || fault.seconds > 0));
       const shuffled = arriving(entries, (stamps) => {
         const keyed = stamps.map((stamp) => ({ stamp, key: random.next().value as number }));
@@ -112,11 +112,11 @@ t.test('the order of arrival within a minute changes nothing', async (t) => {
   t.pass('for any faults');
 });
 
-t.test('statuses that come twice, within four minutes, change nothing', async (t) => {
+t.test('statuses repeated within four minutes have no effect', async (t) => {
   fc.assert(
     fc.property(faults, fc.integer({ min: 0, max: 4 }), fc.integer({ min: 1, max: 60 }), (list, later, many) => {
-      // With what makes a minute longer it would come later than that. Right after a clock was put back by some minutes, what comes
-      // again cannot be distinguished from a new one and carries the same stamp.
+      // Faults that make a minute longer would delay the repetition beyond that. Shortly after a clock was set back by some minutes, a
+      // repeated status cannot be distinguished from a new one with the same stamp.
       const near = (fault: Fault): boolean => fault.kind === 'step' && fault.seconds < 0 && fault.seconds > -400;
       const entries = entriesOf(list.filter((fault) => !['stall', 'suspend', 'kill', 'reboot'].includes(fault.kind) && !near(fault)));
       const before: (readonly number[] | undefined)[] = [];
@@ -131,7 +131,7 @@ t.test('statuses that come twice, within four minutes, change nothing', async (t
   t.pass('for any faults');
 });
 
-t.test('a status that was lost never raises the ratio', async (t) => {
+t.test('losing a status never raises the ratio', async (t) => {
   fc.assert(
     fc.property(faults, fc.integer({ min: 0, max: 30 }), fc.integer({ min: 0, max: 59 }), (list, minute, which) => {
       const entries = entriesOf(list);
@@ -147,7 +147,7 @@ t.test('a status that was lost never raises the ratio', async (t) => {
   t.pass('for any faults');
 });
 
-t.test('counts and shares are what they can be, whatever happens', async (t) => {
+t.test('for any faults, counts and shares stay within their bounds', async (t) => {
   fc.assert(
     fc.property(faults, fc.constantFrom(1, 0.5, 3), (list, hertz) => {
       const builder = built(entriesOf(list, hertz));
@@ -179,7 +179,7 @@ t.test('counts and shares are what they can be, whatever happens', async (t) => 
   t.pass('for any faults');
 });
 
-t.test('a service without a fault is at 100 %, whatever happens to its observer, its clock and its machine', async (t) => {
+t.test('a service without a fault is at 100 %, whatever happens to its observer and machine', async (t) => {
   fc.assert(
     fc.property(faults, (list) => {
       const around = list.filter(
@@ -193,7 +193,7 @@ t.test('a service without a fault is at 100 %, whatever happens to its observer,
   t.pass('monitoring gaps, suspends and repetitions');
 });
 
-t.test('all wall clocks shifted: nothing changes but the labels', async (t) => {
+t.test('shifting all wall clocks changes only the labels', async (t) => {
   const shifted = (entries: readonly RecordEntry[], ms: number): RecordEntry[] =>
     entries.map((entry) => {
       const later = { ...entry, wall: entry.wall + ms };
@@ -236,7 +236,7 @@ t.test('all wall clocks shifted: nothing changes but the labels', async (t) => {
   t.pass('by any time');
 });
 
-t.test('a minute written as two changes nothing', async (t) => {
+t.test('a minute written as two entries has no effect', async (t) => {
   const halves = (minute: MinuteEntry, before: RecordEntry): MinuteEntry[] => {
     const middle = (key: 'boot' | 'mono' | 'wall'): number => (before[key] + minute[key]) / 2;
     const clocks = { boot: middle('boot'), mono: middle('mono'), wall: middle('wall') };
@@ -280,7 +280,7 @@ t.test('a minute written as two changes nothing', async (t) => {
   t.pass('any of them');
 });
 
-t.test('no record passes for lack of what was dropped from it', async (t) => {
+t.test('no record passes because evidence was dropped from it', async (t) => {
   const kinds = Object.keys(WITHOUT);
   fc.assert(
     fc.property(anyFaults(604_800, 2), fc.subarray(kinds, { minLength: 1, maxLength: 2 }), (list, dropped) => {

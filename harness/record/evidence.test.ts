@@ -21,7 +21,7 @@ function seriesOf(faults: readonly Fault[]): ChartSeries {
   return built(week({ hours: 0.5, faults })).series();
 }
 
-t.test('half an hour without a fault', async (t) => {
+t.test('half an hour without a fault gives complete evidence', async (t) => {
   const builder = built(week({ hours: 0.5 }));
   t.equal(builder.watchedSeconds, 1800);
   const { alerts, cpu, integrity, memory, reliability, runs, ...rest } = builder.evidence();
@@ -53,7 +53,7 @@ t.test('half an hour without a fault', async (t) => {
   t.same(built(week({ hours: 0.5 })).evidence(), builder.evidence(), 'may be asked again');
 });
 
-t.test('the end: the planned time was observed', async (t) => {
+t.test('the run has ended once the planned time was observed', async (t) => {
   t.equal(evidenceOf([], { until: 1799.999 }).ended, false);
   t.equal(evidenceOf([], { until: 1800, killed: true }).ended, true, 'whether or not the record has its end');
   t.equal(built(without(week({ hours: 0.5 }), ({ type }) => type === 'minute')).evidence().ended, false);
@@ -63,7 +63,7 @@ t.test('the end: the planned time was observed', async (t) => {
   t.same(built(early).evidence().watched, [], 'minutes without a begin are of nothing');
 });
 
-t.test('signs of life are readings and statuses', async (t) => {
+t.test('the service was last seen in a reading or a status', async (t) => {
   t.equal(evidenceOf([{ kind: 'unresponsive', at: 0, seconds: 9000 }]).lastSeenAt, 1799.5, 'statuses alone');
   const silent: Fault[] = [
     { kind: 'unsubscribed', channel: 'topic', at: 0, seconds: 9000 },
@@ -74,7 +74,7 @@ t.test('signs of life are readings and statuses', async (t) => {
   t.equal(evidenceOf([{ kind: 'die', at: 900 }]).lastSeenAt, 899.5);
   const nothing = built(minutes(week({ hours: 0.5 }), (minute) => ({ ...minute, service: null, topic: NOTHING, events: null })));
   t.equal(nothing.evidence().lastSeenAt, null);
-  // The last status came while the last minute was written: it is stamped after it.
+  // The last status arrived while the last minute was written, so that its stamp is later.
   const ahead = built(
     minutes(week({ hours: 0.5 }), (minute) => ({
       ...minute,
@@ -86,7 +86,7 @@ t.test('signs of life are readings and statuses', async (t) => {
   t.equal(ahead.evidence().lastSeenAt, null);
 });
 
-t.test('what is open at the end has to be asked at the end', async (t) => {
+t.test('the alerts open at the end must be requested at the end', async (t) => {
   const openOf = (entries: Iterable<RecordEntry>): number | null => built(entries).evidence().alerts.openByRest?.length ?? null;
   const open: Fault[] = [{ kind: 'alert', at: 300, seconds: null, severity: 'WARNING' }];
   const all = [...week({ hours: 0.5, faults: open })];
@@ -125,7 +125,7 @@ t.test('what is open at the end has to be asked at the end', async (t) => {
   );
 });
 
-t.test('an alert received on the topic is open there until it is resolved there', async (t) => {
+t.test('an alert received on the topic stays open there until it is resolved there', async (t) => {
   const open = evidenceOf([{ kind: 'alert', at: 300, seconds: null, severity: 'CRITICAL' }]).alerts;
   t.same([open.openByTopic?.length, open.openByRest?.length, open.episodes.CRITICAL], [1, 1, 1]);
   t.same(open.openByRest?.[0], { alertId: open.openByTopic?.[0]?.alertId, metric: 'cpu_percent', severity: 'CRITICAL', since: null });
@@ -151,7 +151,7 @@ t.test('an alert received on the topic is open there until it is resolved there'
   t.same([missed.alerts.openByTopic, missed.alerts.openByRest], [[], []]);
 });
 
-t.test('without a topic the event stream counts', async (t) => {
+t.test('without a topic the event stream is used', async (t) => {
   const off = evidenceOf([{ kind: 'lose', at: 100, samples: 30, stage: 'deliver' }], { transport: 'off' });
   t.same([off.reliability.by, off.reliability.received, off.reliability.byEvents], ['events', 1770, null]);
   t.match(off.reliability.reason, 'does not subscribe');
@@ -169,14 +169,14 @@ t.test('without a topic the event stream counts', async (t) => {
   t.same(partly.reliability.byEvents, { expected: 1800, received: 1200 });
 });
 
-t.test('a topic that was asked for once is asked for, though not after a resume', async (t) => {
+t.test('a topic that was subscribed at the start is still judged after a resume without it', async (t) => {
   const entries = [...week({ hours: 0.5, faults: [{ kind: 'kill', at: 900, seconds: 60 }] })].map((entry) =>
     entry.type === 'resume' ? { ...entry, observer: { ...entry.observer, transport: 'off' as const } } : entry,
   );
   t.equal(built(entries).evidence().reliability.by, 'topic');
 });
 
-t.test('a topic on which nothing at all arrives', async (t) => {
+t.test('a topic on which nothing arrives is not observed', async (t) => {
   const deaf = built(minutes(week({ hours: 0.5 }), (minute) => ({ ...minute, topic: NOTHING }))).evidence();
   t.same([deaf.reliability.by, deaf.reliability.received, deaf.reliability.unobserved], ['topic', 0, 1800]);
   t.match(deaf.reliability.reason, 'nothing arrived on the topic');
@@ -186,20 +186,20 @@ t.test('a topic on which nothing at all arrives', async (t) => {
   t.equal(series.ratePercent[0], 100, 'the chart shows the other way');
 });
 
-t.test('a rate that changes with a restart, as readings show', async (t) => {
+t.test('uses the rate that readings show after a restart', async (t) => {
   const entries = readings(week({ hours: 0.5 }), (reading) => ({ ...reading, configured_hertz: reading.samples > 1000 ? 2 : 1 }));
   const { reliability } = built(entries).evidence();
   t.same([reliability.hertz, reliability.expected], [2, 960 + 840 * 2]);
 });
 
-t.test('another machine’s clock goes otherwise', async (t) => {
+t.test('the clock of another machine may differ', async (t) => {
   for (const skewSeconds of [-7200, 40, 7200]) {
     const { reliability } = evidenceOf([{ kind: 'kill', at: 900, seconds: 60 }], { kind: 'url', skewSeconds });
     t.same([reliability.expected, reliability.received], [1800, 1800], `${skewSeconds} s`);
   }
 });
 
-t.test('a torn line is ignored: its clocks are of the boot that follows', async (t) => {
+t.test('a torn line is ignored, because its clocks belong to the next boot', async (t) => {
   const entries = [...week({ hours: 0.5, faults: [{ kind: 'reboot', at: 900, seconds: 60 }] })];
   const torn = entries.flatMap((entry): RecordEntry[] =>
     entry.type === 'resume' ? [{ type: 'torn', bytes: 5, sha256: '', boot: 5, mono: 5, wall: entry.wall }, entry] : [entry],
@@ -208,7 +208,7 @@ t.test('a torn line is ignored: its clocks are of the boot that follows', async 
   t.same(built(torn).evidence(), built(entries).evidence());
 });
 
-t.test('the axis of the charts shows all of it', async (t) => {
+t.test('the series of the charts contains every kind of event', async (t) => {
   const series = seriesOf([
     { kind: 'restart', at: 600, seconds: 5, cause: 'watchdog' },
     { kind: 'step', at: 700, seconds: 100 },
@@ -238,7 +238,7 @@ t.test('the axis of the charts shows all of it', async (t) => {
   t.equal(series.ratePercent.filter((rate) => rate === null).length, 1);
 });
 
-t.test('stalls and monitoring gaps are in order', async (t) => {
+t.test('stalls and monitoring gaps are sorted by time', async (t) => {
   const { monitoringGaps } = evidenceOf([
     { kind: 'stall', at: 310, seconds: 5 },
     { kind: 'kill', at: 1000, seconds: 60 },

@@ -6,7 +6,7 @@ import { begin, clocksAt, minute, oneOfEach } from './testing/entries.ts';
 const size = (entry: RecordEntry): number => JSON.stringify(entry).length;
 const isMinute = (entry: RecordEntry): entry is MinuteEntry => entry.type === 'minute';
 
-t.test('pending entries are taken in their order, in pieces', async (t) => {
+t.test('pending entries are taken in order, in portions', async (t) => {
   const pending = new PendingEntries();
   t.same(pending.take(1000), []);
   const entries = oneOfEach();
@@ -18,7 +18,7 @@ t.test('pending entries are taken in their order, in pieces', async (t) => {
   t.equal(pending.length, 0);
 });
 
-t.test('beyond the bound minutes become one without observation', async (t) => {
+t.test('beyond the limit minutes are merged into one without observation', async (t) => {
   const bound = 3 * size(minute(1)) + 50;
   const pending = new PendingEntries(bound);
   pending.add(begin());
@@ -47,7 +47,7 @@ t.test('restarts and alerts are kept, and the time around them counts once', asy
   const alert = { ...(oneOfEach()[2] as RecordEntry), ...clocksAt(150) };
   pending.add(minute(1));
   pending.add(minute(2));
-  pending.add(alert); // Half-way through the third minute.
+  pending.add(alert); // Halfway through the third minute.
   pending.add({ ...minute(3), topic: null });
   pending.add(minute(4));
   const taken = pending.take(1e9);
@@ -61,7 +61,7 @@ t.test('restarts and alerts are kept, and the time around them counts once', asy
   );
 });
 
-t.test('a minute without a subscription stays one', async (t) => {
+t.test('merged minutes without a subscription remain without one', async (t) => {
   const pending = new PendingEntries(0);
   pending.add(begin());
   pending.add({ ...minute(1), topic: null, service: null });

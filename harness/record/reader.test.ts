@@ -33,7 +33,7 @@ function readBytes(folder: string, bytes: Buffer): RecordReading {
 
 const bare = ({ hash: _, n: __, ...entry }: SealedEntry): unknown => entry;
 
-t.test('what was written is read again', async (t) => {
+t.test('reads back what was written', async (t) => {
   const { folder, bytes } = recorded(t, oneOfEach());
   const { entries, reading } = readAll(folder);
   t.same(entries.map(bare), [begin(), ...oneOfEach()]);
@@ -47,7 +47,7 @@ t.test('what was written is read again', async (t) => {
   t.same(reading.last, entries.at(-1));
 });
 
-t.test('the chain can be followed with a few lines of anything', async (t) => {
+t.test('the hash chain can be verified with a few lines of any language', async (t) => {
   const { bytes, folder } = recorded(t, oneOfEach());
   const { createHash } = await import('node:crypto');
   let previous = 'run-1';
@@ -59,7 +59,7 @@ t.test('the chain can be followed with a few lines of anything', async (t) => {
   t.equal(readRecord(folder).head, previous);
 });
 
-t.test('blocks end anywhere in a line, also within a character', async (t) => {
+t.test('blocks may end anywhere in a line, even within a character', async (t) => {
   const folder = temporaryFolder(t);
   const writer = RecordWriter.create(folder, begin());
   const texts = Array.from({ length: 300 }, (_, i) => 'é€😀'.repeat(100 + i));
@@ -74,7 +74,7 @@ t.test('blocks end anywhere in a line, also within a character', async (t) => {
   );
 });
 
-t.test('no record', async (t) => {
+t.test('a folder without a record is reported as such', async (t) => {
   const folder = temporaryFolder(t);
   t.match(readRecord(folder), { state: 'none', entries: 0, bytes: 0, head: '', begin: null, last: null });
   t.match(readBytes(folder, Buffer.alloc(0)), { state: 'none', entries: 0 });
@@ -82,7 +82,7 @@ t.test('no record', async (t) => {
   t.throws(() => readRecord(join(folder, RECORD_FILE)), { code: 'ENOTDIR' });
 });
 
-t.test('a record of another format, and a file of something else', async (t) => {
+t.test('refuses a record of another format, and a file that is not a record', async (t) => {
   const folder = temporaryFolder(t);
   const { line } = seal({ ...begin(), format: 2 as 1 }, 0, 'run-1');
   t.match(readBytes(folder, line), { state: 'unsupported', problem: { line: 1, what: /format 2; this version reads 1/ } });
@@ -92,7 +92,7 @@ t.test('a record of another format, and a file of something else', async (t) => 
   t.match(readBytes(folder, minuteFirst), { state: 'altered', problem: { line: 1, what: 'it is not the begin of a record' } });
 });
 
-t.test('an entry with a good seal and a wrong shape is refused', async (t) => {
+t.test('refuses an entry with a valid hash and a wrong shape', async (t) => {
   const folder = temporaryFolder(t);
   const first = seal(begin(), 0, 'run-1');
   const problemOf = (entry: unknown): string | undefined => {
@@ -143,7 +143,7 @@ t.test('a line longer than any entry does not fill memory', async (t) => {
   t.match(readBytes(folder, Buffer.concat([bytes, long])), { state: 'altered', problem: { line: 2 }, entries: 1 });
 });
 
-t.test('every change of a byte is found', async (t) => {
+t.test('detects every change of a byte', async (t) => {
   const { folder, bytes } = recorded(t, oneOfEach());
   const any = fc.record({ at: fc.nat(bytes.length - 1), value: fc.integer({ min: 0, max: 255 }) });
   const found = (changed: Buffer): boolean => changed.equals(bytes) || readBytes(folder, changed).state !== 'intact';
@@ -166,7 +166,7 @@ t.test('every change of a byte is found', async (t) => {
   t.notOk(readBytes(folder, Buffer.concat([bytes, Buffer.of(0x0a)])).state === 'intact', 'nor an empty line at the end');
 });
 
-t.test('of the line where it was changed nothing is handed over, nor of those after it', async (t) => {
+t.test('returns neither the changed line nor any line after it', async (t) => {
   const { folder, bytes } = recorded(t, oneOfEach());
   const lines = bytes.toString('utf8').trimEnd().split('\n');
   for (const [at, line] of lines.entries()) {
@@ -182,7 +182,7 @@ t.test('of the line where it was changed nothing is handed over, nor of those af
   }
 });
 
-t.test('lines swapped, removed, doubled, taken from another run', async (t) => {
+t.test('detects lines that were swapped, removed, duplicated or taken from another run', async (t) => {
   const { folder, bytes } = recorded(t, [...oneOfEach(), ...oneOfEach(10)]);
   const lines = bytes.toString('utf8').trimEnd().split('\n');
   const state = (changed: readonly string[]): string => readBytes(folder, Buffer.from(`${changed.join('\n')}\n`)).state;
@@ -196,7 +196,7 @@ t.test('lines swapped, removed, doubled, taken from another run', async (t) => {
   );
   for (const at of lines.keys()) {
     t.equal(state(lines.toSpliced(at, 0, lines[at] as string)), 'altered', `line ${at + 1} doubled`);
-    // Without its last line a record is one that ended earlier: only a report, or a hash noted elsewhere, shows that.
+    // A record without its last line is one that ended earlier: only a report, or a hash noted elsewhere, reveals that.
     if (at < lines.length - 1) t.equal(state(lines.toSpliced(at, 1)), 'altered', `line ${at + 1} removed`);
   }
   const other = temporaryFolder(t);
@@ -207,7 +207,7 @@ t.test('lines swapped, removed, doubled, taken from another run', async (t) => {
   for (const at of foreign.keys()) t.equal(state(lines.with(at, foreign[at] as string)), 'altered', `line ${at + 1} of another run`);
 });
 
-t.test('torn at every byte of its last 200, and resumed; then torn within that, and resumed again', async (t) => {
+t.test('a record torn at any of its last 200 bytes can be resumed, torn again there, and resumed again', async (t) => {
   const { folder, bytes } = recorded(t, [...oneOfEach(), minute(11)]);
   const lineStarts = [...bytes.keys()].filter((at) => at === 0 || bytes[at - 1] === 0x0a);
   for (let end = bytes.length - 200; end <= bytes.length; end += 1) {
@@ -235,7 +235,7 @@ t.test('torn at every byte of its last 200, and resumed; then torn within that, 
   }
 });
 
-t.test('an acknowledgement that is itself cut off anywhere', async (t) => {
+t.test('an acknowledgement may itself be cut off anywhere', async (t) => {
   const { bytes, folder } = recorded(t, oneOfEach());
   const end = bytes.length - 50;
   readBytes(folder, bytes.subarray(0, end));
@@ -253,7 +253,7 @@ t.test('an acknowledgement that is itself cut off anywhere', async (t) => {
   t.pass('each can be resumed');
 });
 
-t.test('what a power cut leaves of a line may be zeros, with or without its end', async (t) => {
+t.test('a power cut may leave zeros in a line, with or without its end', async (t) => {
   const { bytes, folder } = recorded(t, oneOfEach());
   const lastStart = bytes.lastIndexOf(0x0a, bytes.length - 2) + 1;
   for (const [what, tail] of [
@@ -270,7 +270,7 @@ t.test('what a power cut leaves of a line may be zeros, with or without its end'
   }
 });
 
-t.test('a torn line may be acknowledged, not exchanged, nor skipped', async (t) => {
+t.test('a torn line may be acknowledged, but neither replaced nor skipped', async (t) => {
   const { bytes, folder } = recorded(t, oneOfEach());
   readBytes(folder, bytes.subarray(0, -20));
   RecordWriter.open(folder, () => clocksAt(700)).writer.close();
@@ -283,7 +283,7 @@ t.test('a torn line may be acknowledged, not exchanged, nor skipped', async (t) 
   const start = bytes.lastIndexOf(0x0a, bytes.length - 2) + 1;
   const mark = acknowledged.indexOf('\u0018\n');
   t.equal(readBytes(folder, Buffer.concat([acknowledged.subarray(0, start), acknowledged.subarray(mark + 2)])).state, 'altered');
-  // A line that says it is void, in the middle of a record, with nothing that acknowledges it.
+  // A line marked as void in the middle of a record, without an acknowledgement.
   const second = bytes.indexOf(0x0a) + 1;
   const forged = Buffer.concat([bytes.subarray(0, second), Buffer.from('{"type":"minute"\u0018\n'), bytes.subarray(second)]);
   t.match(readBytes(folder, forged), { state: 'altered', problem: { line: 3 } });

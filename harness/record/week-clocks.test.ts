@@ -6,7 +6,7 @@ import { EvidenceBuilder } from './evidence.ts';
 
 const HOUR = 3600;
 
-t.test('a clock that jumps an hour forwards changes nothing but the list of clock steps', async (t) => {
+t.test('a clock step of an hour forward changes nothing but the list of clock steps', async (t) => {
   const { by, evidence, failing, verdict } = shortRun([{ kind: 'step', at: 4 * HOUR, seconds: HOUR }]);
   t.same([verdict, failing], ['PASS', []]);
   t.same([evidence.reliability.received, evidence.reliability.expected], [43_200, 43_200]);
@@ -23,14 +23,14 @@ t.test('a clock that jumps an hour forwards changes nothing but the list of cloc
   t.equal(by.uptime.measured.value, 12);
 });
 
-t.test('a clock put back by an hour repeats every time stamp, and nothing is lost', async (t) => {
+t.test('a clock set back by an hour repeats every time stamp, and nothing is lost', async (t) => {
   const { evidence, failing, verdict } = shortRun([{ kind: 'step', at: 4 * HOUR, seconds: -HOUR }]);
   t.same([verdict, failing], ['PASS', []]);
   t.same([evidence.reliability.received, evidence.reliability.duplicates], [43_200, 0]);
   t.same([evidence.integrity.stored?.longestSeconds, evidence.integrity.stored?.unscannedSeconds], [1, 0]);
 });
 
-t.test('in a run that is younger than the step', async (t) => {
+t.test('a clock step that is longer than the run so far does no harm', async (t) => {
   for (const seconds of [HOUR, -HOUR]) {
     const { by } = judged(week({ hours: 2.5, faults: [{ kind: 'step', at: 905, seconds }] }));
     t.same([by.reliability.measured.value, by.integrity.verdict, by.integrity.measured.value], [100, 'PASS', 60], `${seconds} s`);
@@ -42,7 +42,7 @@ t.test('in a run that is younger than the step', async (t) => {
   t.equal(judged(week({ hours: 2.5, faults: there })).by.integrity.verdict, 'PASS', 'and back again');
 });
 
-t.test('both ways, more than once', async (t) => {
+t.test('repeated clock steps in both directions do no harm', async (t) => {
   const steps: Fault[] = [1200, -1200, -1200, 1200].map((seconds, index) => ({ kind: 'step', at: 2 * HOUR * (index + 1) + 1234, seconds }));
   const { evidence, failing } = shortRun(steps, { hertz: 0.5 });
   t.same(failing, []);
@@ -50,7 +50,7 @@ t.test('both ways, more than once', async (t) => {
   t.equal(evidence.clockSteps.length, 4);
 });
 
-t.test('a gap is seen though the clock was put back, and is not explained by a step elsewhere', async (t) => {
+t.test('a gap is detected although the clock was set back, and is not explained by a step elsewhere', async (t) => {
   const steps: Fault[] = [
     { kind: 'step', at: 4 * HOUR, seconds: -HOUR },
     { kind: 'step', at: 6 * HOUR, seconds: HOUR },
@@ -59,7 +59,7 @@ t.test('a gap is seen though the clock was put back, and is not explained by a s
     const { failing } = shortRun([...steps, { kind: 'gap', of: 'stored', at, seconds: 301 }]);
     t.same(failing, ['integrity FAIL'], `at ${at}`);
   }
-  // Just after a clock was put back the older samples carry the stamps that are missing now.
+  // Just after a clock was set back, the older samples carry the stamps that are missing now.
   const hidden = shortRun([...steps, { kind: 'gap', of: 'stored', at: 4 * HOUR + 600, seconds: 400 }]);
   t.same(hidden.failing, ['integrity INCOMPLETE']);
   t.match(hidden.by.integrity.missing, [/a gap may be hidden/]);
@@ -67,7 +67,7 @@ t.test('a gap is seen though the clock was put back, and is not explained by a s
   t.same(short.failing, []);
 });
 
-t.test('a service that is down while the clock is put back may have a gap as long as it was down', async (t) => {
+t.test('a service that is down while the clock is set back may have a gap as long as its downtime', async (t) => {
   const down = (seconds: number): Fault[] => [
     { kind: 'step', at: 4 * HOUR + 100, seconds: -HOUR },
     { kind: 'restart', at: 4 * HOUR, seconds },
@@ -79,7 +79,7 @@ t.test('a service that is down while the clock is put back may have a gap as lon
   t.equal(shortRun(down(HOUR + 700)).by.integrity.verdict, 'FAIL');
 });
 
-t.test('a suspend is no gap, no loss and no restart', async (t) => {
+t.test('a suspend is neither a gap, a loss nor a restart', async (t) => {
   const { by, evidence, failing, verdict } = shortRun([{ kind: 'suspend', at: 4 * HOUR + 30, seconds: 2 * HOUR }]);
   t.same([verdict, failing], ['PASS', []]);
   t.same([evidence.reliability.expected, evidence.reliability.received], [36_000, 36_000], 'two hours less');
@@ -92,7 +92,7 @@ t.test('a suspend is no gap, no loss and no restart', async (t) => {
   t.equal(by.performance.measured.value, 1, 'of the time awake');
 });
 
-t.test('what lacks beside a suspend is a gap', async (t) => {
+t.test('time that is missing beside a suspend is a gap', async (t) => {
   const suspend: Fault = { kind: 'suspend', at: 4 * HOUR + 30, seconds: 2 * HOUR };
   const before = shortRun([suspend, { kind: 'gap', of: 'stored', at: 4 * HOUR - 301, seconds: 301 }]);
   t.same(before.failing, ['integrity FAIL']);
@@ -101,7 +101,7 @@ t.test('what lacks beside a suspend is a gap', async (t) => {
   t.equal(around.by.integrity.measured.value, 450);
 });
 
-t.test('neither the time zone nor its summer time plays a part', async (t) => {
+t.test('the time zone and daylight saving time have no effect', async (t) => {
   const zone = process.env['TZ'];
   t.teardown(() => {
     if (zone === undefined) delete process.env['TZ'];

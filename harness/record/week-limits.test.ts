@@ -15,7 +15,7 @@ t.test('a perfect week passes, and every status of it is counted', async (t) => 
   t.same(evidence.reliability.lost, { notSampled: 0, notPublished: 0, notDelivered: 0, unknown: 0 });
 });
 
-t.test('reliability: 99 % are not enough, one more is', async (t) => {
+t.test('reliability: 99 % fails, one status more passes', async (t) => {
   // Spread over the run, so that the stored samples have no gap of five minutes.
   const spread = (intervals: number, place: 'sample' | 'publish' | 'deliver'): Fault[] =>
     Array.from({ length: 8 }, (_, index) => {
@@ -39,14 +39,14 @@ t.test('reliability: 99 % are not enough, one more is', async (t) => {
 });
 
 t.test('reliability counts the downtime of the service', async (t) => {
-  // Stored samples lack in the gap as well: what is asked here is the rate alone.
+  // Stored samples are missing in the gap as well; this test is about the rate only.
   const { by, evidence } = shortRun([{ kind: 'restart', at: HOUR, seconds: 432 }]);
   t.equal(by.reliability.verdict, 'FAIL');
   t.equal(evidence.reliability.lost.notSampled, 432);
   t.equal(shortRun([{ kind: 'restart', at: HOUR, seconds: 431 }]).by.reliability.verdict, 'PASS');
 });
 
-t.test('uptime: two restarts pass, three do not, each is listed with its cause', async (t) => {
+t.test('uptime: two restarts pass, three fail, and each is listed with its cause', async (t) => {
   const restarts: Fault[] = [
     { kind: 'restart', at: DAY, seconds: 5, cause: 'watchdog' },
     { kind: 'restart', at: 2 * DAY, seconds: 5, cause: 'upgrade' },
@@ -65,19 +65,19 @@ t.test('uptime: two restarts pass, three do not, each is listed with its cause',
   t.same(hidden.failing, ['uptime FAIL'], 'one seen and two that only systemd counted');
 });
 
-t.test('uptime: a millisecond is not missed by rounding, a second is missed', async (t) => {
+t.test('uptime: 168 h pass, a second less is INCOMPLETE', async (t) => {
   t.equal(slowWeek([], { until: 604_799 }).verdict, 'INCOMPLETE');
   t.equal(slowWeek([], { until: 604_800 }).verdict, 'PASS');
 });
 
-t.test('stability: 9.9 % pass, 10 % do not; only after the warm-up', async (t) => {
+t.test('stability: 9.9 % passes, 10 % fails, and only after the warm-up', async (t) => {
   const spread =
     (bytes: number) =>
     (at: number): number =>
       at > 8 * HOUR ? 60e6 + bytes : 60e6;
   t.equal(shortRun([], { hertz: 0.1, memory: spread(5.99e6) }).verdict, 'PASS');
   t.same(shortRun([], { hertz: 0.1, memory: spread(6e6) }).failing, ['stability FAIL']);
-  // A run whose start was watched: its first hour does not count, what comes right after it does.
+  // In a run whose start was observed the first hour does not count, but the time right after it does.
   const warm =
     (until: number) =>
     (_: number, sinceStart: number): number =>
@@ -94,7 +94,7 @@ t.test('stability: a leak of 1 MB an hour fails, and its slope is reported', asy
   t.ok(Math.abs(slope - 24) < 0.01, `${slope} MB a day`);
 });
 
-t.test('alerts: CRITICAL that resolves in the last second passes, one that does not fails', async (t) => {
+t.test('alerts: a CRITICAL alert that resolves in the last second passes, one that does not fails', async (t) => {
   const critical = (seconds: number | null): Fault[] => [{ kind: 'alert', at: 42_400, seconds, severity: 'CRITICAL' }];
   const resolved = shortRun(critical(799), { hertz: 0.1 });
   t.same([resolved.verdict, resolved.evidence.alerts.episodes.CRITICAL], ['PASS', 1]);
@@ -113,17 +113,17 @@ t.test('alerts: CRITICAL that resolves in the last second passes, one that does 
   );
 });
 
-t.test('alerts: the topic and /alerts have to agree', async (t) => {
+t.test('alerts: the topic and /alerts must agree', async (t) => {
   const silent: Fault[] = [{ kind: 'alert', at: 1000, seconds: null, severity: 'WARNING', unpublished: true }];
   t.same(shortRun(silent, { hertz: 0.1 }).failing, ['alerts INCOMPLETE']);
 });
 
-t.test('performance: 9.99 % pass, 10 % do not', async (t) => {
+t.test('performance: 9.99 % passes, 10 % fails', async (t) => {
   t.equal(shortRun([], { hertz: 0.1, cpuShare: 0.0999 }).verdict, 'PASS');
   t.same(shortRun([], { hertz: 0.1, cpuShare: 0.1 }).failing, ['performance FAIL']);
 });
 
-t.test('integrity: gaps of 299 and 300 s pass, 301 s do not, stored or collected', async (t) => {
+t.test('integrity: gaps of 299 s and 300 s pass, 301 s fails, stored or collected', async (t) => {
   for (const held of ['stored', 'collected'] as const) {
     const gap = (seconds: number): Fault[] => [{ kind: 'gap', of: held, at: 6 * HOUR, seconds }];
     for (const seconds of [299, 300]) {
@@ -146,14 +146,14 @@ t.test('a gap across two scans is one gap', async (t) => {
   t.same([by.integrity.verdict, by.integrity.measured.value], ['FAIL', 301]);
 });
 
-t.test('gaps at the begin and at the end of the run count', async (t) => {
+t.test('gaps at the start and at the end of the run count', async (t) => {
   const begin = shortRun([{ kind: 'gap', of: 'stored', at: -5, seconds: 400 }], { hertz: 0.1 });
   t.same(begin.failing, ['integrity FAIL']);
   const end = shortRun([{ kind: 'gap', of: 'stored', at: 42_800, seconds: 600 }], { hertz: 0.1 });
   t.same(end.failing, ['integrity FAIL']);
 });
 
-t.test('shorter runs never pass, whatever they show', async (t) => {
+t.test('shorter runs never pass, whatever their evidence', async (t) => {
   for (const hours of [1 / 6, 2, 167.9]) {
     const { by, verdict } = judged(week({ hours, hertz: hours > 100 ? 0.1 : 1 }));
     t.equal(verdict, 'INCOMPLETE', `${hours} h`);

@@ -9,7 +9,7 @@ const HOUR = 3600;
 const HOURS = 12;
 const perfect: readonly RecordEntry[] = [...week({ hours: HOURS, hertz: 0.1 })];
 
-t.test('without one kind of evidence no week passes, and what is missing is reported', async (t) => {
+t.test('no week passes without one kind of evidence, and the missing evidence is reported', async (t) => {
   const expected: Readonly<Record<string, readonly string[]>> = {
     'the topic': ['reliability INCOMPLETE', 'alerts INCOMPLETE'],
     'any status': ['reliability INCOMPLETE', 'alerts INCOMPLETE'],
@@ -30,7 +30,7 @@ t.test('without one kind of evidence no week passes, and what is missing is repo
   }
 });
 
-t.test('nothing at all is INCOMPLETE in everything', async (t) => {
+t.test('every criterion is INCOMPLETE without any evidence', async (t) => {
   const { failing } = judged([]);
   const all = ['uptime', 'reliability', 'stability', 'alerts', 'performance', 'integrity'];
   t.same(
@@ -40,20 +40,20 @@ t.test('nothing at all is INCOMPLETE in everything', async (t) => {
   t.same(new EvidenceBuilder().series().at, []);
 });
 
-t.test('without the service entries the readings show its run', async (t) => {
+t.test('without service entries the readings show the run', async (t) => {
   t.equal(judgedShort(without(perfect, ({ type }) => type === 'service')).verdict, 'PASS');
 });
 
-t.test('what readings do not cover by 90 % is INCOMPLETE, with the rest it passes', async (t) => {
+t.test('is INCOMPLETE if readings cover less than 90 %, and passes otherwise', async (t) => {
   const mute = (seconds: number): Fault[] => [{ kind: 'unresponsive', at: HOUR, seconds }];
   t.equal(shortRun(mute(0.09 * HOURS * HOUR), { hertz: 0.1 }).verdict, 'PASS');
   t.same(shortRun(mute(0.12 * HOURS * HOUR), { hertz: 0.1 }).failing, ['stability INCOMPLETE'], 'the CPU time goes on being counted');
-  // Half of the minutes say nothing, and each run lasts one reading: no two can be compared.
+  // The source alternates from minute to minute, so that no two readings can be compared.
   const alone = readings(perfect, (reading) => ({ ...reading, cpu_from: reading.samples % 12 < 6 ? 'group' : 'process' }));
   t.same(judgedShort(alone).failing, ['performance INCOMPLETE']);
 });
 
-t.test('a few intervals without a subscription do not decide, many do', async (t) => {
+t.test('a few statuses without a subscription do not change the verdict, many do', async (t) => {
   const deaf = (seconds: number): Fault[] => [{ kind: 'unsubscribed', channel: 'topic', at: 2 * HOUR, seconds }];
   const few = shortRun(deaf(420), { hertz: 0.1 });
   t.equal(few.verdict, 'PASS', 'even if they were lost');
@@ -63,7 +63,7 @@ t.test('a few intervals without a subscription do not decide, many do', async (t
   t.same(shortRun([...deaf(480), loss], { hertz: 0.1 }).failing, ['reliability FAIL'], 'even if they were received');
 });
 
-t.test('where there is no topic, the event stream counts, and the report says so', async (t) => {
+t.test('without a topic the event stream is used, and the report states that', async (t) => {
   for (const options of [{ transport: 'off' }, { serviceTransport: 'off' }] as const) {
     const { by, evidence, failing } = shortRun([], { hertz: 0.1, ...options });
     t.same(failing, []);
@@ -92,7 +92,7 @@ t.test('a subscribed topic without a status is no loss of the service, unless it
   t.same(counted.failing, ['reliability INCOMPLETE', 'alerts INCOMPLETE'], 'its own counters say that it published');
   const { by, verdict } = shortRun([{ kind: 'lose', at: 0, samples: 100_000, stage: 'publish' }], { hertz: 0.1 });
   t.same([verdict, by.reliability.verdict], ['FAIL', 'FAIL'], 'by its own counters it published nothing on the topic');
-  // One that was sent the last ten statuses as a late joiner could receive; here there were none yet.
+  // A late joiner could have received the last ten statuses; here there were none yet.
   const mute = (age: number): Iterable<RecordEntry> =>
     week({ hours: HOURS, hertz: 0.1, age, faults: [{ kind: 'lose', at: 0, samples: 100_000, stage: 'publish' }] });
   const unreported = (age: number): Iterable<RecordEntry> => readings(mute(age), (reading) => ({ ...reading, published: null }));

@@ -16,7 +16,7 @@ t.test('duplicated and reordered statuses count once each', async (t) => {
   t.ok(evidence.reliability.outOfOrder >= 450, `${evidence.reliability.outOfOrder} out of order`);
 });
 
-t.test('statuses that come twice make no lost ones good', async (t) => {
+t.test('duplicated statuses do not compensate for lost ones', async (t) => {
   const lost: Fault[] = [
     { kind: 'lose', at: 2 * HOUR, samples: 432, stage: 'deliver' },
     { kind: 'duplicate', at: 4 * HOUR, samples: 432 },
@@ -24,7 +24,7 @@ t.test('statuses that come twice make no lost ones good', async (t) => {
   t.same(shortRun(lost).failing, ['reliability FAIL']);
 });
 
-t.test('an observer that is killed and resumed counts neither for nor against the service, and is not hidden', async (t) => {
+t.test('the downtime of an observer that is killed and resumed does not affect the verdict, and is reported', async (t) => {
   const { by, evidence, failing, verdict } = shortRun([{ kind: 'kill', at: 4 * HOUR + 45, seconds: HOUR }]);
   t.same([verdict, failing], ['PASS', []]);
   t.same(evidence.monitoringGaps, [{ from: 4 * HOUR, to: 4 * HOUR + 45 + HOUR, kind: 'away' }], 'from the last entry on');
@@ -34,7 +34,7 @@ t.test('an observer that is killed and resumed counts neither for nor against th
   t.equal(evidence.integrity.stored?.covered, 1, 'what was stored meanwhile is looked at');
 });
 
-t.test('a loss that the observer did not see is not held against the service, one that it saw is', async (t) => {
+t.test('a loss that the observer did not see does not count against the service, one that it saw does', async (t) => {
   const absence: Fault = { kind: 'kill', at: 4 * HOUR + 45, seconds: 2 * HOUR };
   const within = shortRun([absence, { kind: 'lose', at: 4 * HOUR + 45, samples: 7000, stage: 'deliver' }]);
   t.equal(within.verdict, 'PASS');
@@ -43,7 +43,7 @@ t.test('a loss that the observer did not see is not held against the service, on
   t.same(outside.failing, ['reliability FAIL']);
 });
 
-t.test('restarts in a monitoring gap are found and count, whatever shows them', async (t) => {
+t.test('restarts in a monitoring gap are found and counted, whatever shows them', async (t) => {
   const restarts = [600, 1200, 1800].map((after): Fault => ({ kind: 'restart', at: 4 * HOUR + after, seconds: 5 }));
   const hidden: Fault[] = [{ kind: 'kill', at: 4 * HOUR + 45, seconds: HOUR }, ...restarts];
   for (const unseenBy of ['entry', 'count'] as const) {
@@ -69,7 +69,7 @@ t.test('a run of the service that only a reading shows is a restart', async (t) 
   );
 });
 
-t.test('a reboot is a restart, a gap of the wall clock, and no loss', async (t) => {
+t.test('a reboot is a restart and a gap of the wall clock, but not a loss', async (t) => {
   const { by, evidence, failing } = shortRun([{ kind: 'reboot', at: 4 * HOUR + 30, seconds: 120 }]);
   t.same(failing, [], 'two minutes off and ten seconds to start');
   t.same(evidence.monitoringGaps, [{ from: 4 * HOUR, to: 4 * HOUR + 170, kind: 'off' }]);
@@ -90,7 +90,7 @@ t.test('three reboots fail', async (t) => {
   t.equal(shortRun(reboots.slice(1), { hertz: 0.1 }).verdict, 'PASS');
 });
 
-t.test('an observer that stalls does not count that time, and what arrives late hides no loss', async (t) => {
+t.test('a stall of the observer is not counted, and statuses that arrive late hide no loss', async (t) => {
   for (const lost of [false, true]) {
     const { evidence } = shortRun([{ kind: 'stall', at: 4 * HOUR + 10, seconds: HOUR, lost }]);
     t.ok(
@@ -111,14 +111,14 @@ t.test('an observer that stalls does not count that time, and what arrives late 
   t.equal(shortRun(hiding).by.reliability.verdict, 'FAIL');
 });
 
-t.test('an observer that is killed at the end has not finished', async (t) => {
+t.test('an observer that is killed before the end has not finished', async (t) => {
   t.equal(slowWeek([], { until: 604_800 - 60, killed: true }).verdict, 'INCOMPLETE');
   const finished = [...week({ hours: 12, hertz: 0.1 })];
   const cut = judgedShort(finished.slice(0, -2));
   t.same(cut.failing, ['alerts INCOMPLETE'], 'killed in the last moment: what is open at the end was not asked');
 });
 
-t.test('a service that is gone at the end has not run until the end', async (t) => {
+t.test('a service that is missing at the end has not run until the end', async (t) => {
   const { by, verdict } = shortRun([{ kind: 'die', at: 12 * HOUR - 3000 }], { hertz: 0.1 });
   t.equal(verdict, 'FAIL');
   t.equal(by.uptime.verdict, 'FAIL');

@@ -15,7 +15,7 @@ const recordOf = (folder: string): { readonly state: string; readonly entries: R
   return { state, entries };
 };
 
-t.test('a full disk takes nothing away; what it did not take is written later', { skip }, async (t) => {
+t.test('a full disk loses nothing: what could not be written is written later', { skip }, async (t) => {
   const { folder, disk } = ((): { folder: string; disk: SmallDisk } => {
     const small = new SmallDisk(t);
     return { folder: small.folder, disk: small };
@@ -43,14 +43,14 @@ t.test('a full disk takes nothing away; what it did not take is written later', 
   t.equal(recordOf(folder).entries.length, 42);
 });
 
-t.test('the observer is killed while the disk is full: the record is resumed with what it holds', { skip }, async (t) => {
+t.test('a record whose observer is killed while the disk is full is resumed with its content', { skip }, async (t) => {
   const disk = new SmallDisk(t);
   const first = RecordWriter.create(disk.folder, begin());
   disk.fill();
   for (let n = 1; n <= 20; n += 1) first.append(minute(n));
   const before = readRecord(disk.folder);
   first.close();
-  // While it is full nothing can be acknowledged either; it is as soon as there is space.
+  // While the disk is full nothing can be acknowledged; that happens as soon as there is space.
   const { torn, writer } = RecordWriter.open(disk.folder, () => clocksAt(1500));
   t.equal(torn, before.state === 'torn');
   if (torn) t.match(writer.problem, /full/);
@@ -61,7 +61,7 @@ t.test('the observer is killed while the disk is full: the record is resumed wit
   t.match(readRecord(disk.folder), { state: 'intact', entries: before.entries + (torn ? 2 : 1), tornLines: torn ? 1 : 0 });
 });
 
-t.test('a disk that is full from the beginning', { skip }, async (t) => {
+t.test('a record on a full disk is refused with the remedy, and created once there is space', { skip }, async (t) => {
   const disk = new SmallDisk(t);
   disk.fill();
   t.throws(() => RecordWriter.create(disk.folder, begin()), { code: 'unwritable', message: /the disk is full; free some space/ });
@@ -70,7 +70,7 @@ t.test('a disk that is full from the beginning', { skip }, async (t) => {
   t.match(readRecord(disk.folder), { state: 'intact', entries: 1 });
 });
 
-t.test('a file system that becomes read-only', { skip }, async (t) => {
+t.test('a read-only file system is reported, and the record can still be read', { skip }, async (t) => {
   const disk = new SmallDisk(t);
   const writer = RecordWriter.create(disk.folder, begin());
   writer.close();

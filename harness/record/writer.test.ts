@@ -11,12 +11,12 @@ import { readRecord } from './reader.ts';
 import { begin, clocksAt, minute, oneOfEach, resume } from './testing/entries.ts';
 import { RecordWriter } from './writer.ts';
 
-/** Killed so many writes after its start. */
+/** The recorder is killed this many writes after its start. */
 const KILLED_AFTER = [1, 2, 7, 19, 60];
 const program = fileURLToPath(new URL('./testing/recorder.ts', import.meta.url));
 const refusal = (code: string, message: RegExp) => ({ name: 'RecordError', code, message });
 
-t.test('a record is begun, left and gone on with', async (t) => {
+t.test('a record can be created, closed and continued', async (t) => {
   const folder = join(temporaryFolder(t), 'made', 'if need be');
   const first = RecordWriter.create(folder, begin());
   first.append(minute(1), minute(2));
@@ -49,7 +49,7 @@ t.test('a record is on the disk before it has its name, and each entry before ap
   writer.close();
 });
 
-t.test('what is refused, and what to do', async (t) => {
+t.test('a refusal states the reason and the remedy', async (t) => {
   const folder = temporaryFolder(t);
   t.throws(() => RecordWriter.open(folder, () => clocksAt(0)), refusal('none', /no run is recorded there; begin one/));
   t.notOk(fs.existsSync(join(folder, 'record.lock')), 'a mistaken folder is left as it is');
@@ -77,7 +77,7 @@ t.test('what is refused, and what to do', async (t) => {
   t.throws(() => RecordWriter.create(join(file, 'below'), begin()), refusal('unwritable', /a part of the path is no folder/));
 });
 
-t.test('a record that is changed while it is written ends the run, and loses nothing that was there', async (t) => {
+t.test('a record that is changed while it is written ends the run, and no existing content is lost', async (t) => {
   const changes: Readonly<Record<string, (file: string) => void>> = {
     'was removed': (file) => fs.rmSync(file),
     'was removed or replaced': (file) => {
@@ -111,11 +111,11 @@ async function recordAndKill(folder: string, writes: number): Promise<number> {
   child.kill('SIGKILL');
   const [, signal] = await closed;
   if (signal !== 'SIGKILL') throw new Error(`the recorder ended by itself: ${text.slice(-300)}`);
-  const lines = text.split('\n').slice(0, -1); // The last one may be cut off.
+  const lines = text.split('\n').slice(0, -1); // The last line may be cut off.
   return Number(lines.at(-1)?.slice('entries '.length));
 }
 
-t.test('kill -9 at any moment loses nothing that was written, and the next one goes on', async (t) => {
+t.test('kill -9 at any moment loses nothing that was written, and the next run continues', async (t) => {
   const folder = join(temporaryFolder(t), 'run');
   for (const writes of KILLED_AFTER) {
     const reported = await recordAndKill(folder, writes);
@@ -131,7 +131,7 @@ t.test('kill -9 at any moment loses nothing that was written, and the next one g
   t.ok(reading.entries > 60);
 });
 
-t.test('a lock holds as long as its process, and no longer', async (t) => {
+t.test('a lock is held as long as its process runs, and no longer', async (t) => {
   const folder = join(temporaryFolder(t), 'run');
   const child = spawn(process.execPath, [program, folder], { stdio: ['ignore', 'pipe', 'inherit'] });
   const closed = once(child, 'close');

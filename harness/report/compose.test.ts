@@ -9,7 +9,7 @@ const stated = (input: ReportInput) => {
   return { is_168_hour_verdict, statement, verdict };
 };
 
-t.test('the statement of a short run begins with what it is not', async (t) => {
+t.test('the statement of a short run makes clear that it is not the 168-hour verdict', async (t) => {
   t.same(stated(tenMinutes()), {
     verdict: 'INCOMPLETE',
     is_168_hour_verdict: false,
@@ -28,7 +28,7 @@ t.test('the statement of a short run begins with what it is not', async (t) => {
   );
 });
 
-t.test('the statement of a week has its outcome and its monitoring gaps', async (t) => {
+t.test('the statement of a week contains its outcome and its monitoring gaps', async (t) => {
   t.same(stated(perfectWeek()), {
     verdict: 'PASS',
     is_168_hour_verdict: true,
@@ -43,7 +43,7 @@ t.test('the statement of a week has its outcome and its monitoring gaps', async 
   });
 });
 
-t.test('a week that has not ended is no verdict, unless it has failed already', async (t) => {
+t.test('an unfinished week has no verdict unless it has failed already', async (t) => {
   const unfinished = { ...evidence(WEEK), ended: false, watched: [{ from: 0, to: 36_000, awakeSeconds: 36_000 }] };
   const judgements = tenMinutes().judgements;
   t.match(

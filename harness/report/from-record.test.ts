@@ -14,7 +14,7 @@ import { recorded } from './testing/recorded.ts';
 
 const MADE = { madeMs: Date.UTC(2026, 3, 1), madeBy: '1.2.3' };
 
-t.test('a perfect week: PASS, in a page of less than 3 MB', async (t) => {
+t.test('a perfect week passes, in a page of less than 3 MB', async (t) => {
   const folder = temporaryFolder(t);
   recorded(folder, week({ hertz: 0.1 }));
   const { document, reading } = documentOf(folder, MADE);
@@ -30,7 +30,7 @@ t.test('a perfect week: PASS, in a page of less than 3 MB', async (t) => {
   t.ok(render(document, await assets())['report.html'].length < 3_000_000);
 });
 
-t.test('a run with every kind of event: the series has them, and the trend has one line for each run of the service', async (t) => {
+t.test('a run with every kind of event has them in its series, and one trend line for each run of the service', async (t) => {
   const folder = temporaryFolder(t);
   recorded(
     folder,
@@ -66,7 +66,7 @@ t.test('a run with every kind of event: the series has them, and the trend has o
   t.ok(Math.abs(slope(before) * 1e6 - 50) < 1 && Math.abs(slope(after) * 1e6 - 50) < 1, `${slope(before)} and ${slope(after)} MB a second`);
 });
 
-t.test('the run facts of a report', async (t) => {
+t.test('a report contains the facts of the run', async (t) => {
   const folder = temporaryFolder(t);
   const again = resume(700);
   if (again.type !== 'resume') throw new Error('no resume');
@@ -90,14 +90,14 @@ t.test('the run facts of a report', async (t) => {
   t.match(run.how[1], /^\/health_status and \/alerts on the ROS 2 graph, transport embedded: needs no ROS 2$/);
   t.match(run.how.at(-1), /^From 2026-03-01 00:11:40 UTC on: Not on the ROS 2 graph: asked for$/);
   t.equal(run.machine?.['model'], 'Raspberry Pi 5 Model B Rev 1.0');
-  // 1.2 s until 00:02 (1.1 s until 00:01), then, of the next process, 0.14 s in 140 s.
+  // 1.2 s until 00:02 (1.1 s until 00:01), then 0.14 s in 140 s for the next process.
   t.equal(run.harness?.cpu_percent, Math.round(((1.2 + 0.14) / (120 + 140)) * 1e5) / 1e3);
   t.equal(run.harness?.resident_bytes, 71_000_000);
   t.ok(notes.includes('Versions of the service during this run, in order: 0.1.0 and 0.2.0.'));
   t.ok(notes.includes('2026-03-01 00:01:00 UTC: the stream broke off (2 times in total)'), notes.join('\n'));
 });
 
-t.test('an earlier report can be computed again from a record that has grown', async (t) => {
+t.test('an earlier report can be computed again from a record that has grown since', async (t) => {
   const folder = temporaryFolder(t);
   recorded(folder, [begin(), minute(1), minute(2)]);
   const { document: first } = documentOf(folder, MADE);
@@ -108,7 +108,7 @@ t.test('an earlier report can be computed again from a record that has grown', a
   t.same(documentOf(grown, { ...MADE, upTo: { entries, bytes } }).document, first);
 });
 
-t.test('no report without a record, or of an altered one', async (t) => {
+t.test('refuses a report without a record, or of an altered one', async (t) => {
   const folder = temporaryFolder(t);
   t.throws(() => documentOf(folder, MADE), { code: 'none', message: /name the folder of a run/ });
   recorded(folder, [begin(), minute(1), minute(2)]);

@@ -4,7 +4,7 @@ import { marginBar } from './html.ts';
 const bar = (value: number | null, comparison: '<' | '<=' | '>' | '>=', limit: number, unit = '%') =>
   marginBar({ measured: { label: '', value, unit }, limit: { comparison, value: limit, unit } });
 
-t.test('less is better: the limit at three quarters, the value before it or beyond', async (t) => {
+t.test('less is better: the limit is at three quarters, and the value before or beyond it', async (t) => {
   t.same(bar(5, '<', 10), { measured: 37.5, limit: 75, goodSide: 'left' });
   t.same(bar(10, '<', 10), { measured: 75, limit: 75, goodSide: 'left' });
   t.same(bar(500, '<', 10), { measured: 100, limit: 75, goodSide: 'left' });
@@ -17,7 +17,7 @@ t.test('more is better: near 100 % the bar is stretched', async (t) => {
   t.same(bar(84, '>=', 168, 'h'), { measured: 45.45, limit: 90.91, goodSide: 'right' });
 });
 
-t.test('there is none where nothing was measured, or something else', async (t) => {
+t.test('there is no bar if nothing was measured, or if the unit differs from that of the limit', async (t) => {
   t.equal(bar(null, '<', 10), null);
   t.equal(marginBar({ measured: { label: '', value: 3, unit: '' }, limit: { comparison: '<', value: 3, unit: 's' } }), null);
   t.same(bar(0, '<', 0, ''), { measured: 0, limit: 0, goodSide: 'left' });

@@ -25,7 +25,7 @@ for (const [name, run] of Object.entries(RUNS)) {
     t.equal(v.safeParse(reportSchema, read).success, true);
   });
 
-  t.test(`${name}: every figure of every criterion is in all four forms, and the same`, async (t) => {
+  t.test(`${name}: all four formats have the same figures for every criterion`, async (t) => {
     const { document, files } = await forms(run());
     const json = JSON.parse(files['report.json']) as typeof document;
     const page = textOfPage(files['report.html']);
@@ -57,7 +57,7 @@ t.test('the other files state the SHA-256 of report.json', async (t) => {
   t.equal(statedDigest('report.md', 'nothing of the kind'), null);
 });
 
-t.test('rounding never shows 100 % for less, nor crosses a limit', async (t) => {
+t.test('rounding neither shows 100 % for less nor crosses a limit', async (t) => {
   const of = (value: number | null, comparison: '<' | '<=' | '>' | '>=', bound: number, unit = '%') => ({
     measured: { label: '', value, unit },
     limit: { comparison, value: bound, unit },
@@ -96,11 +96,11 @@ t.test('junit.xml counts failures and errors', async (t) => {
   t.equal(xml.match(/<testcase /g)?.length, 6);
   t.notMatch(xml, /<skipped/);
   t.match(xml, /timestamp="\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d"/);
-  // The order that the schema of Ant's task wants.
+  // The order that the schema of the Ant task requires.
   t.match(xml, /<properties>.*<\/properties>\s*(<testcase.*)+<system-out>.*<\/system-out>\s*<system-err><\/system-err>\s*<\/testsuite>/s);
 });
 
-t.test('without a judgement of every criterion nothing passes', async (t) => {
+t.test('nothing passes without a judgement of every criterion', async (t) => {
   const input = perfectWeek();
   t.equal(compose(input).verdict, 'PASS');
   t.equal(compose({ ...input, judgements: input.judgements.slice(1) }).verdict, 'INCOMPLETE');

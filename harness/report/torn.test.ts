@@ -8,7 +8,7 @@ import { readRecord } from '../record/reader.ts';
 import { documentOf } from './from-record.ts';
 import { recorded } from './testing/recorded.ts';
 
-t.test('torn at every byte of its last 200 a record gives the report of its intact part', async (t) => {
+t.test('a record torn at any of its last 200 bytes gives the report of its intact part', async (t) => {
   const folder = temporaryFolder(t);
   recorded(folder, week({ hours: 0.5 }));
   const file = join(folder, RECORD_FILE);

@@ -57,7 +57,7 @@ function editReport(folder: string, change: (report: { -readonly [K in keyof Rep
   });
 }
 
-t.test('an intact run', async (t) => {
+t.test('accepts an intact run', async (t) => {
   const folder = await run(t);
   const { document, exit, lines } = verify(folder);
   t.equal(exit, 0, lines.join('\n'));
@@ -70,7 +70,7 @@ t.test('an intact run', async (t) => {
   t.match(lines.join('\n'), /can also create a new record with a new chain/);
 });
 
-t.test('no record, no report, a report of an earlier state: not judged', async (t) => {
+t.test('judges nothing without a record, without a report, or with a report of an earlier state', async (t) => {
   const folder = temporaryFolder(t);
   t.match(verify(folder), { exit: 2, lines: [/^open +record.ndjson: no record can be read .*; name the folder of a run/] });
   const writer = RecordWriter.create(folder, begin());
@@ -85,7 +85,7 @@ t.test('no record, no report, a report of an earlier state: not judged', async (
   t.match(verify(folder).document.findings.at(-1), { kind: 'open', file: 'junit.xml', text: /missing/ });
 });
 
-t.test('any byte of any file', async (t) => {
+t.test('detects a change of any byte of any file', async (t) => {
   const folder = await run(t, 3);
   const copy = temporaryFolder(t);
   for (const file of [RECORD_FILE, ...REPORT_FILES]) {
@@ -104,7 +104,7 @@ t.test('any byte of any file', async (t) => {
   }
 });
 
-t.test('a record that was changed', async (t) => {
+t.test('detects a changed record', async (t) => {
   const folder = await run(t);
   edit(folder, RECORD_FILE, (text) => text.replace('"cause":"signal"', '"cause":"reboot"'));
   const found = verify(folder);
@@ -116,14 +116,14 @@ t.test('a record that was changed', async (t) => {
   t.match(found.document.findings[1], { file: 'report.json', kind: 'open' });
 });
 
-t.test('a record that was truncated after the report', async (t) => {
+t.test('detects a record that was truncated after the report', async (t) => {
   const folder = await run(t);
   edit(folder, RECORD_FILE, (text) => `${text.trimEnd().split('\n').slice(0, -3).join('\n')}\n`);
   t.match(verify(folder), { exit: 1 });
   t.match(altered(verify(folder)), /^report.json: it was made of 24 entries, and the record has 21: the record was truncated since$/);
 });
 
-t.test('a record that was replaced as a whole, with or without its report', async (t) => {
+t.test('detects a record that was replaced as a whole, with or without its report', async (t) => {
   const folder = await run(t);
   const noted = verify(folder).document.record.head;
   const other = await run(t, 12, 'run-2');
@@ -137,7 +137,7 @@ t.test('a record that was replaced as a whole, with or without its report', asyn
   t.match(altered(verify(folder, noted)), /the noted hash .* is not in the chain: this is another record, or it was replaced/);
 });
 
-t.test('a hash that was noted', async (t) => {
+t.test('verifies a hash that was noted', async (t) => {
   const folder = await run(t);
   const middle = JSON.parse(readFileSync(join(folder, RECORD_FILE), 'utf8').split('\n')[9] as string) as { hash: string };
   t.match(verify(folder, middle.hash), {
@@ -147,7 +147,7 @@ t.test('a hash that was noted', async (t) => {
   t.equal(verify(folder, 'f'.repeat(64)).exit, 1);
 });
 
-t.test('a report that does not follow from the record', async (t) => {
+t.test('detects a report that does not follow from the record', async (t) => {
   const changes: readonly [string, RegExp, Parameters<typeof editReport>[1]][] = [
     ['verdict', /verdict is "PASS", and the record gives "/, (r) => Object.assign(r, { verdict: 'PASS' })],
     ['measured', /judgements\.\d\.measured\.value is 0\.5, and/, (r) => Object.assign(r.judgements[4]?.measured ?? {}, { value: 0.5 })],
@@ -172,7 +172,7 @@ t.test('a report that does not follow from the record', async (t) => {
   t.match(altered(verify(folder)), /^report.json: it is not JSON/);
 });
 
-t.test('pages whose content differs from report.json', async (t) => {
+t.test('detects pages whose content differs from report.json', async (t) => {
   const folder = await run(t);
   const digest = digestOf(readFileSync(join(folder, 'report.json')));
   for (const file of ['report.html', 'report.md', 'junit.xml']) {
@@ -186,7 +186,7 @@ t.test('pages whose content differs from report.json', async (t) => {
   t.equal(verify(folder).exit, 0);
 });
 
-t.test('a report of another version is compared by its decisions, not by its wording', async (t) => {
+t.test('compares a report of another version by its decisions, not by its wording', async (t) => {
   const folder = await run(t);
   const other = verify(folder, null, '2.0.0');
   t.equal(other.exit, 0);
@@ -197,7 +197,7 @@ t.test('a report of another version is compared by its decisions, not by its wor
   t.match(altered(verify(folder, null, '2.0.0')), /report\.json: judgements\.0\.verdict is "PASS"/);
 });
 
-t.test('truncated lines', async (t) => {
+t.test('reports truncated lines', async (t) => {
   const folder = await run(t);
   appendFileSync(join(folder, RECORD_FILE), '{"type":"minute","boot":');
   t.match(verify(folder), {

@@ -14,7 +14,7 @@ import { readPageAssets, writeDocument, writeReports } from './write.ts';
 
 const ASSETS = { script: 'void 0', style: 'p { margin: 0 }' };
 
-t.test('the report of a record: four files of one report, and nothing else', async (t) => {
+t.test('writes four files of one report, and nothing else', async (t) => {
   const folder = temporaryFolder(t);
   recorded(folder, [begin(), minute(1), minute(2)]);
   const before = readdirSync(folder);
@@ -43,7 +43,7 @@ t.test('a new report replaces the old one', async (t) => {
 });
 
 t.test(
-  'a full disk: every file is complete, and those of another report are recognized',
+  'on a full disk every file is complete, and files of another report are recognized',
   { skip: whyNotMountable() ?? false },
   async (t) => {
     const disk = new SmallDisk(t);

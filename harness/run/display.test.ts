@@ -31,10 +31,10 @@ const PROGRESS: Progress = {
   head: 'ab'.repeat(32),
   problem: null,
 };
-/** The escape sequences for four lines up, and clear to the end. */
+/** The escape sequences that move four lines up and clear to the end. */
 const OVER_FOUR = '\u001b[4A\u001b[0J';
 
-t.test('the progress of a run, for people', async (t) => {
+t.test('formats the progress of a run', async (t) => {
   const [first, second, third, fourth] = block(PROGRESS, 200, false);
   t.equal(first, 'robot at http://127.0.0.1:5000: 3 h 12 min of 168 h (1.9 %), 164 h 48 min to go, monitoring gaps 1 min 30 s');
   t.match(second, /^ {2}Reliability +PASS +99\.99 % \(> 99 %\)$/);
@@ -80,7 +80,7 @@ function displayed(isTTY: boolean, watchdogSeconds: number | null = null, column
   return { tick, display, notified, stream, taken };
 }
 
-t.test('without a terminal: a line after a minute, then every ten, the hash every hour', async (t) => {
+t.test('without a terminal, prints a line after a minute, then every ten minutes, and the hash every hour', async (t) => {
   const { tick, taken } = displayed(false);
   tick(60);
   t.equal(taken(), '');
@@ -94,7 +94,7 @@ t.test('without a terminal: a line after a minute, then every ten, the hash ever
   t.match(taken(), `record: 200 entries, head ${'ab'.repeat(32)}\n`);
 });
 
-t.test('on a terminal: a block that is redrawn', async (t) => {
+t.test('on a terminal, redraws a block', async (t) => {
   const { tick, display, taken } = displayed(true);
   tick(1);
   t.equal(taken().split('\n').length, 5);
@@ -106,13 +106,13 @@ t.test('on a terminal: a block that is redrawn', async (t) => {
   t.notOk(taken().includes(OVER_FOUR));
 });
 
-t.test('a terminal without a size has the default one', async (t) => {
+t.test('a terminal without a size gets the default size', async (t) => {
   const { tick, taken } = displayed(true, null, 0);
   tick(1);
   t.match(taken(), 'robot at http://127.0.0.1:5000: 3 h 12 min of 168 h');
 });
 
-t.test('a terminal that was closed changes nothing', async (t) => {
+t.test('a closed terminal has no effect', async (t) => {
   const { tick, display, stream, taken } = displayed(true);
   stream.emit('error', new Error('EIO'));
   taken();
@@ -121,7 +121,7 @@ t.test('a terminal that was closed changes nothing', async (t) => {
   t.equal(taken(), '');
 });
 
-t.test('the service manager gets a status, and pings by ticks alone', async (t) => {
+t.test('the service manager gets a status, and watchdog pings only from ticks', async (t) => {
   const { tick, notified } = displayed(false, 40);
   tick(1);
   t.equal(notified[0], 'READY=1');

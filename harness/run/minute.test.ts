@@ -1,7 +1,7 @@
 import t from 'tap';
 import { OwnUse } from './minute.ts';
 
-t.test('memory is given back at once, before the first reading, and once an hour after a reading', async (t) => {
+t.test('memory is released at once, before the first reading, and once an hour after a reading', async (t) => {
   const releases: number[] = [];
   let readings = 0;
   const use = new OwnUse(() => releases.push(readings));

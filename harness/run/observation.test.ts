@@ -3,7 +3,7 @@ import { alert, EPOCH, Observed, reading, status } from './testing/observed.ts';
 
 const RESTART = { version: '1', pid: 2, invocation: null, cause: 'signal', detail: 'SIGKILL', unseen: 1 } as const;
 
-t.test('a minute is an entry: what was received, delta-coded, with the readings of the minute', async (t) => {
+t.test('a minute is one entry: what was received, delta-coded, with the readings of the minute', async (t) => {
   const it = new Observed();
   it.onSecond = () => {
     it.observation.onStatus('topic', status(it.now.wall));
@@ -20,7 +20,7 @@ t.test('a minute is an entry: what was received, delta-coded, with the readings 
   t.ok(it.checks >= 10);
 });
 
-t.test('statuses received before the begin are not of the run', async (t) => {
+t.test('statuses received before the start do not belong to the run', async (t) => {
   const it = new Observed({ plannedSeconds: 60.9 });
   it.observation.onStatus('topic', status(EPOCH - 1000));
   it.observation.onAlert('topic', alert('a', 'WARNING'));
@@ -33,7 +33,7 @@ t.test('statuses received before the begin are not of the run', async (t) => {
   t.match(it.of('alert'), [{ boot: 1005, alert_id: 'a' }], 'but what is open is, as of its begin');
 });
 
-t.test('a service that does not respond', async (t) => {
+t.test('minutes have no readings while the service does not respond', async (t) => {
   const it = new Observed({ plannedSeconds: 60.9 });
   it.reading = null;
   await it.runs();
@@ -43,7 +43,7 @@ t.test('a service that does not respond', async (t) => {
   );
 });
 
-t.test('another run of the service is an entry at once', async (t) => {
+t.test('another run of the service is recorded at once', async (t) => {
   const it = new Observed();
   it.run = { ...RESTART, started: reading().started, cause: 'first', unseen: 0 };
   it.onSecond = (second) => {
@@ -60,7 +60,7 @@ t.test('another run of the service is an entry at once', async (t) => {
   t.equal(it.observation.restarts, 2);
 });
 
-t.test('alerts', async (t) => {
+t.test('alert changes and lists of open alerts are recorded', async (t) => {
   const it = new Observed({ plannedSeconds: 200 });
   it.onSecond = (second) => {
     if (second === 5) {
@@ -68,7 +68,7 @@ t.test('alerts', async (t) => {
       it.observation.onAlert('topic', alert('a', 'CRITICAL'));
       it.observation.onAlert('events', alert('a', 'CRITICAL'));
     }
-    // Only the count of the service changes.
+    // Only the count that the service reports changes.
     if (second === 70) {
       it.open = [];
       it.reading = reading();
@@ -86,7 +86,7 @@ t.test('alerts', async (t) => {
   t.ok(it.of('open')[2]?.boot ?? 0 <= 1090);
 });
 
-t.test('a clock that was set back: scans up to the former time, then from the present one', async (t) => {
+t.test('after the clock was set back, scans up to the former time and then from the present one', async (t) => {
   const it = new Observed({ plannedSeconds: 69.9 });
   it.onSecond = (second) => {
     if (second === 30) {
@@ -102,7 +102,7 @@ t.test('a clock that was set back: scans up to the former time, then from the pr
   t.same(after, [EPOCH - 3_570_000, it.of('end')[0]?.wall], 'and from what it shows');
 });
 
-t.test('a scan of the stored samples every hour', async (t) => {
+t.test('scans the stored samples every hour', async (t) => {
   const it = new Observed({ plannedSeconds: 3699.9 });
   await it.runs();
   await it.ends('complete', 0);
@@ -111,14 +111,14 @@ t.test('a scan of the stored samples every hour', async (t) => {
   for (const [index, { from }] of it.of('coverage').entries()) t.equal(from, it.of('coverage')[index - 1]?.to ?? EPOCH);
 });
 
-t.test('the end is fixed before everything has settled', async (t) => {
+t.test('the end is fixed before pending data has arrived', async (t) => {
   const it = new Observed({ plannedSeconds: 29.9 });
   it.open = [{ alert_id: 'a', severity: 'CRITICAL', metric: 'cpu_percent' }];
   it.onSecond = () => it.observation.onStatus('topic', status(it.now.wall));
   await it.runs();
   const end = it.now;
   const ended = it.ends('complete', 10);
-  // What is stamped before may arrive later; what is stamped later is of no run.
+  // A status stamped before the end may arrive later; one stamped after it belongs to no run.
   it.observation.onStatus('topic', status(end.wall - 1));
   for (const channel of ['topic', 'events'] as const) it.observation.onStatus(channel, status(end.wall + 500));
   it.pass(2);
@@ -147,7 +147,7 @@ t.test('channels that do not agree are waited for until the timeout', async (t) 
   t.equal(it.of('open').length, 2, 'one at the begin, one at the end');
 });
 
-t.test('a removed record ends it', async (t) => {
+t.test('a removed record ends the run', async (t) => {
   const it = new Observed();
   it.check = () => {
     throw new Error('the record is gone');
@@ -155,7 +155,7 @@ t.test('a removed record ends it', async (t) => {
   await t.rejects(it.runs(), { message: 'the record is gone' });
 });
 
-t.test('it can be stopped', async (t) => {
+t.test('a run can be stopped', async (t) => {
   const it = new Observed({ plannedSeconds: 1e9 });
   it.onSecond = (second) => {
     if (second === 3) it.ending.abort();

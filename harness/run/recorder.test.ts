@@ -2,7 +2,7 @@ import t from 'tap';
 import { week } from '../../testkit/weeks/weeks.ts';
 import { Recorder } from './recorder.ts';
 
-t.test('a run is judged rarely where that takes long, and soon after a change of the open alerts', async (t) => {
+t.test('a run is judged rarely if that takes long, and soon after a change of the open alerts', async (t) => {
   const entries = [...week({ hours: 3, faults: [{ kind: 'alert', at: 7000, seconds: 600, severity: 'CRITICAL' }] })];
   const began = entries[0]?.mono ?? 0;
   // Each reading of this clock takes a second, and so does judging.

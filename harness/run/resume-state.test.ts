@@ -52,7 +52,7 @@ function resumed(...entries: RecordEntry[]): ResumeState {
   return found;
 }
 
-t.test('monitoring gaps are measured by the boot-time clock, across a boot by the wall clock', async (t) => {
+t.test('monitoring gaps are measured by the boot-time clock, and across a boot by the wall clock', async (t) => {
   const one = resumed(begin(at(100)), minute(at(160)), resume(at(190), 'a'), minute(at(250)), resume(at(20, 400), 'b'));
   t.equal(one.gapSeconds, 30 + 150);
   t.equal(one.bootId, 'b');
@@ -62,7 +62,7 @@ t.test('monitoring gaps are measured by the boot-time clock, across a boot by th
   t.equal(container.gapSeconds, 10, 'a container has the clock of its kernel');
 });
 
-t.test('the run of the service that was observed last, in its boot, with its restarts', async (t) => {
+t.test('restores the last observed run of the service, its boot and its restarts', async (t) => {
   const one = resumed(begin(at(100)), service(at(100), 'first'), minute(at(160), 2), service(at(170), 'signal', 1), minute(at(180), 4));
   t.match(one.service, { started: 's170' });
   t.equal(one.serviceBootId, 'a');
@@ -72,7 +72,7 @@ t.test('the run of the service that was observed last, in its boot, with its res
   t.equal(resumed(begin(at(100)), minute(at(160), 3), service(at(170), 'signal')).unitRestarts, null, 'not those of the run before');
 });
 
-t.test('open alerts, and the ends of scans', async (t) => {
+t.test('restores open alerts and the ends of scans', async (t) => {
   const scan = { type: 'coverage', ...at(5), from: 0, to: 7, count: 0, first: null, last: null, longest_seconds: 0, gaps: [] } as const;
   const one = resumed(
     ...[begin(at(0)), alert('a', 'topic', false), alert('b', 'topic', false), alert('c', 'events', false), alert('a', 'topic', true)],
@@ -86,7 +86,7 @@ t.test('open alerts, and the ends of scans', async (t) => {
   t.equal(one.open.length, 1);
 });
 
-t.test('complete, or only stopped', async (t) => {
+t.test('distinguishes a complete run from a stopped one', async (t) => {
   const end = (reason: 'complete' | 'stopped'): RecordEntry => ({ type: 'end', ...at(9), reason });
   t.equal(resumed(begin(at(0)), end('complete')).isComplete, true);
   t.equal(resumed(begin(at(0)), end('stopped')).isComplete, false);

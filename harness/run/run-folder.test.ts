@@ -13,7 +13,7 @@ const REQUEST = {
   requested: '',
 };
 
-t.test('a folder is created, locked by one process at a time, and free afterwards', async (t) => {
+t.test('a folder is created, locked by one process at a time, and released afterwards', async (t) => {
   const folder = join(temporaryFolder(t), 'reports/new');
   const locked = lockFolder(folder);
   t.equal(observerOf(folder), process.pid);
@@ -27,7 +27,7 @@ t.test('a folder is created, locked by one process at a time, and free afterward
   t.notOk(existsSync(join(folder, 'observer.pid')));
 });
 
-t.test('a folder that cannot be written to: the error of the system, and what to do', async (t) => {
+t.test('reports a folder that cannot be written to with the error of the system and the remedy', async (t) => {
   const file = join(temporaryFolder(t), 'file');
   writeFileSync(file, '');
   t.throws(() => lockFolder(file), { exitCode: 69, message: /file cannot be written to: EEXIST: .*; choose another with --out$/ });
@@ -35,7 +35,7 @@ t.test('a folder that cannot be written to: the error of the system, and what to
   t.throws(() => lockFolder('/proc/self'), { exitCode: 69, message: /^\/proc\/self cannot be written to: E[A-Z]+: .*; .*--out$/ });
 });
 
-t.test('a request is there until it is settled', async (t) => {
+t.test('a request exists until it is settled', async (t) => {
   const file = join(temporaryFolder(t), 'harness/current.json');
   t.equal(readRequest(file), null);
   writeRequest(file, REQUEST);
@@ -48,7 +48,7 @@ t.test('a request is there until it is settled', async (t) => {
   t.same(readRequest(settledFile(file)), REQUEST, 'once more changes nothing');
 });
 
-t.test('something else in its place', async (t) => {
+t.test('refuses a file that is not a request', async (t) => {
   const file = join(temporaryFolder(t), 'current.json');
   for (const content of ['', '{}', 'null', '[]']) {
     writeFileSync(file, content);
@@ -56,7 +56,7 @@ t.test('something else in its place', async (t) => {
   }
 });
 
-t.test('where runs are kept', async (t) => {
+t.test('names the folders of runs and finds the newest run', async (t) => {
   t.equal(folderName(Date.parse('2026-03-04T05:06:07.089Z')), 'harness-20260304T050607Z');
   const reports = temporaryFolder(t);
   t.equal(newestRun(join(reports, 'missing')), null);

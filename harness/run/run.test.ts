@@ -1,7 +1,7 @@
 import t from 'tap';
 import { durationOf } from './run.ts';
 
-t.test('lengths of time', async (t) => {
+t.test('parses durations', async (t) => {
   t.equal(durationOf('168h'), 604_800);
   t.equal(durationOf('7d'), 604_800);
   t.equal(durationOf('10m'), 600);

@@ -10,7 +10,7 @@ import { until } from '../../testkit/wait.ts';
 import { ServiceSupervisor } from './service-supervisor.ts';
 
 t.setTimeout(300_000);
-// They wait for timers of the supervisor nearly all of the time.
+// These tests spend nearly all of their time waiting for timers of the supervisor.
 t.jobs = 5;
 
 const SCRIPT = fileURLToPath(new URL('service-supervisor.sh', import.meta.url));
@@ -30,7 +30,7 @@ function supervise(t: Test, service: string, ops = UNTIL_STOPPED): { supervisor:
 
 const signals = (supervisor: ServiceSupervisor): unknown[] => supervisor.exits().map(({ code, signal }) => signal ?? code);
 
-/** All exits of the service, once the supervisor has nothing left to start: both programs have ended for good, and it ends as well. */
+/** All exits of the service, once both programs have ended for good and the supervisor has ended as well. */
 async function exitsToTheEnd(t: Test, service: string): Promise<ServiceSupervisor> {
   const { supervisor, process } = supervise(t, service, 'exit 0');
   await once(process, 'exit');
@@ -63,19 +63,19 @@ t.test('a service that exits with 0 is not started again, as under systemd', asy
   t.equal(supervisor.lastLogLines(), 'I am done');
 });
 
-t.test('neither is one with an exit code of RestartPreventExitStatus', async (t) => {
+t.test('a service that exits with a code of RestartPreventExitStatus is not started again', async (t) => {
   t.same(signals(await exitsToTheEnd(t, 'exit 78')), [78]);
 });
 
-t.test('one that fails five times within a minute is not started again', async (t) => {
+t.test('a service that fails five times within a minute is not started again', async (t) => {
   t.same(signals(await exitsToTheEnd(t, 'exit 1')), [1, 1, 1, 1, 1]);
 });
 
-t.test('everything ends when the folder is removed', async (t) => {
+t.test('all processes end when the folder is removed', async (t) => {
   const { supervisor } = supervise(t, 'exec sleep 1000');
   await until('both programs are started', () => supervisor.pid() !== null && existsSync(join(supervisor.folder, 'ops.pid')));
   const pids = [supervisor.running as number, supervisor.pid() as number, Number(readFileSync(join(supervisor.folder, 'ops.pid'), 'utf8'))];
-  // Renamed first: a file that is made meanwhile would fail the removal.
+  // Renamed first: a file created meanwhile would make the removal fail.
   renameSync(supervisor.folder, `${supervisor.folder}-removed`);
   rmSync(`${supervisor.folder}-removed`, { recursive: true });
   await until('all have ended', () => pids.every((pid) => startTime(pid) === null));

@@ -71,7 +71,7 @@ t.test('a restart or an exit of the service fails', async (t) => {
   t.equal(verdicts(perfect({ evidence: restarted }))['service'], 'FAIL');
 });
 
-t.test('samples: 1 % lost is allowed, more is not, on each channel', async (t) => {
+t.test('samples: a loss of 1 % passes, more fails, on each channel', async (t) => {
   const lost = (count: number): Record<string, Partial<Findings>> => ({
     sampling: { evidence: reliability({ lost: { ...RELIABILITY.lost, notSampled: count } }) },
     topic: { evidence: reliability({ received: SAMPLES - count }) },
@@ -93,7 +93,7 @@ t.test('samples that could not be counted are missing evidence', async (t) => {
   t.same([off['topic'], off['events']], [undefined, 'PASS']);
 });
 
-t.test('memory: below 10 % after the warm-up, whatever was before', async (t) => {
+t.test('memory: growth of less than 10 % after the warm-up passes, whatever happened before', async (t) => {
   const leak = (megabytes: number): Findings => {
     const bytes = (at: number): number => 90e6 + (at < 300 ? -60e6 : (megabytes * 1e6 * (at - 300)) / (SECONDS - 300));
     return perfect({ evidence: { ...reliability(), memory: memoryOf(bytes, SECONDS) } });
@@ -110,7 +110,7 @@ t.test('open files: a varying number is no growth, one more every ten minutes is
   t.equal(verdicts(perfect({ readings: readings((minute) => (minute < 5 ? 30 : 40)) }))['open-files'], 'PASS', 'before the warm-up');
 });
 
-t.test('the database: within its limit, and samples were removed for it', async (t) => {
+t.test('database: stays within its limit, and samples were removed to keep it', async (t) => {
   const size = (bytes: number): Findings['readings'] =>
     readings(
       () => 40,
@@ -122,7 +122,7 @@ t.test('the database: within its limit, and samples were removed for it', async 
   t.equal(verdicts(perfect({ oldest }))['database'], 'INCOMPLETE', 'the limit was not reached');
 });
 
-t.test('alerts: resolved, and alike on every channel', async (t) => {
+t.test('alerts: resolved, and identical on every channel', async (t) => {
   const verdictOf = (change: Partial<Findings['alerts']>): string | undefined =>
     verdicts(perfect({ alerts: { ...perfect().alerts, ...change } }))['alerts'];
   const { channels } = perfect().alerts;
@@ -145,7 +145,7 @@ t.test('REST: one request in a hundred may fail', async (t) => {
   t.equal(verdictOf(3), 'FAIL');
 });
 
-t.test('an interrupted run does not pass; what failed in it has failed', async (t) => {
+t.test('an interrupted run does not pass, and a failure in it remains a failure', async (t) => {
   t.equal(judgeSoak(perfect({ interrupted: true })).verdict, 'INCOMPLETE');
   t.equal(judgeSoak(perfect({ interrupted: true, peer: 1 })).verdict, 'FAIL');
 });

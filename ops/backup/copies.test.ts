@@ -1,7 +1,7 @@
 import t from 'tap';
 import { lacksItsMount } from './copies.ts';
 
-t.test('a folder where a disk would be mounted', async (t) => {
+t.test('recognizes a folder in which a disk would be mounted', async (t) => {
   const info = [
     '25 1 8:1 / / rw shared:1 - ext4 /dev/sda1 rw',
     '30 25 8:17 / /mnt/usb\\040stick rw - vfat /dev/sdb1 rw',

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { backupName, freeName, isPartial, newestFirst, newestNow, surplus, timeOfBackup } from './names.ts';
 
-t.test('names and the order of backups', async (t) => {
+t.test('backups are named and sorted by time', async (t) => {
   const noon = Date.parse('2026-03-04T12:00:00Z');
   t.equal(backupName(noon), 'edge-health_20260304T120000Z.tar.zst');
   t.equal(timeOfBackup(backupName(noon)), noon);
@@ -14,7 +14,7 @@ t.test('names and the order of backups', async (t) => {
   for (const name of ['notes.partial', backupName(noon), 'edge-health.db.partial']) t.notOk(isPartial(name), name);
 });
 
-t.test('a clock that jumps costs no good backup', async (t) => {
+t.test('a clock that jumps removes no good backup', async (t) => {
   const day = 86_400_000;
   const noon = Date.parse('2026-03-04T12:00:00Z');
   const good = Array.from({ length: 14 }, (_, i) => backupName(noon - i * day));
@@ -31,7 +31,7 @@ t.test('a clock that jumps costs no good backup', async (t) => {
     'of a clock that was ahead: one for one, the good ones stay',
   );
   t.same(newestFirst([...future, ...good], backupName(noon + 1)).slice(0, 14), good, 'the newest is the newest before now');
-  // At any clock time of each day: no more than the surplus is removed, and never the last made.
+  // At any clock time of each day, no more than the surplus is removed, and never the backup made last.
   let names: string[] = [];
   let nowMs = noon;
   for (let run = 0; run < 300; run += 1) {

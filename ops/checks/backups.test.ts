@@ -4,7 +4,7 @@ import { evaluateBackup, newestBackup } from './backups.ts';
 
 const NOW = Date.parse('2026-03-04T12:00:00Z');
 
-t.test('the newest backup by its name', async (t) => {
+t.test('finds the newest backup by its name', async (t) => {
   const names = [
     'edge-health_20260303T000000Z.tar.zst',
     'edge-health_20260304T000000Z.tar.zst',
@@ -21,7 +21,7 @@ t.test('the newest backup by its name', async (t) => {
   t.equal(newestBackup([], NOW), null);
 });
 
-t.test('its age', async (t) => {
+t.test('judges the age of the newest backup', async (t) => {
   const facts = { newestMs: NOW - 12 * HOUR_MS, dataSinceMs: NOW - 1000 * HOUR_MS, nowMs: NOW, maxAgeHours: 26 };
   t.match(evaluateBackup(facts), { status: 'OK', message: 'the last one is 12 h old' });
   t.match(evaluateBackup({ ...facts, newestMs: NOW - 26 * HOUR_MS }), { status: 'OK' });

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { evaluateClock, parseChrony, parseTimedatectl } from './clock.ts';
 
-t.test('what the programs print', async (t) => {
+t.test('parses the output of timedatectl and chrony', async (t) => {
   t.same(parseTimedatectl('NTP=yes\nNTPSynchronized=no\n'), { enabled: true, synchronised: false });
   t.same(parseTimedatectl('CanNTP=no\nNTP=no\nNTPSynchronized=yes\n'), { enabled: false, synchronised: true });
   t.same(parseTimedatectl(''), { enabled: null, synchronised: null });
@@ -13,7 +13,7 @@ t.test('what the programs print', async (t) => {
   t.equal(parseChrony('506 Cannot talk to daemon\n'), null);
 });
 
-t.test('the clock', async (t) => {
+t.test('judges whether the clock is synchronised', async (t) => {
   const facts = { synchronised: true, enabled: true, source: 'timedatectl', inContainer: false, uptimeSeconds: 86_400 };
   t.match(evaluateClock(facts), { status: 'OK', isNote: false });
   t.match(evaluateClock({ ...facts, synchronised: false }), { status: 'WARNING', remedy: /timesync-status/ });

@@ -16,7 +16,7 @@ const docker = (name: string): Container => parseInspect('docker', recorded(`doc
 const podman = (name: string): Container => parseInspect('podman', recorded(`podman-${name}.json`))[0] as Container;
 const none = (): number => 0;
 
-t.test('what both engines print', async (t) => {
+t.test('parses the output of both engines', async (t) => {
   t.match(docker('running'), {
     engine: 'docker',
     name: 'navigation',
@@ -37,7 +37,7 @@ t.test('what both engines print', async (t) => {
   t.throws(() => parseInspect('docker', '[{"Id":"x"}]'));
 });
 
-t.test('how a container is', async (t) => {
+t.test('judges the state of a container', async (t) => {
   t.match(evaluateContainer(docker('running'), 0), { status: 'OK', message: 'runs in docker, healthy, restarts so far: 2' });
   t.match(evaluateContainer(docker('running'), 2), {
     status: 'WARNING',
@@ -65,7 +65,7 @@ t.test('how a container is', async (t) => {
   t.match(evaluateContainer({ ...podman('ok'), state: 'created' }, 0), { status: 'CRITICAL', remedy: 'podman start ok' });
 });
 
-t.test('only a container that runs can be well', async () => {
+t.test('only a running container can be OK', async () => {
   const states = ['created', 'running', 'paused', 'restarting', 'exited', 'dead', 'removing', 'stopping', 'unknown', 'something-new'];
   fc.assert(
     fc.property(
@@ -81,7 +81,7 @@ t.test('only a container that runs can be well', async () => {
   );
 });
 
-t.test('which engine has it', async (t) => {
+t.test('finds the engine of a container', async (t) => {
   const known = (engine: 'docker' | 'podman', ...containers: Container[]): EngineAnswer => ({
     engine,
     kind: 'containers',
@@ -118,7 +118,7 @@ t.test('which engine has it', async (t) => {
   t.match(engineRemedy('podman', 'cannot re-exec process'), /podman ps/);
 });
 
-t.test('containers that are only shown', async (t) => {
+t.test('containers that are not configured are shown as OK', async (t) => {
   const shown = describeContainers([
     { engine: 'docker', kind: 'failed', why: 'permission denied while trying to connect' },
     { engine: 'podman', kind: 'containers', containers: [podman('ok'), podman('sick'), podman('crashing')], complete: true },

@@ -18,7 +18,7 @@ const facts = (more: Partial<DiskFacts> = {}): DiskFacts => ({
   ...more,
 });
 
-t.test('free space', async (t) => {
+t.test('judges free space', async (t) => {
   t.match(evaluateDisk(facts(), 2000), { name: 'disk /', status: 'OK', message: '10.0 of 28.8 GB free' });
   t.match(evaluateDisk(facts({ freeBytes: 0.4e9 }), 2000), {
     status: 'CRITICAL',
@@ -40,13 +40,13 @@ t.test('the limits hold for any size', async () => {
   );
 });
 
-t.test('inodes', async (t) => {
+t.test('judges free inodes', async (t) => {
   t.match(evaluateDisk(facts({ freeInodes: 0 }), 2000), { status: 'CRITICAL', message: /no inode is left/ });
   t.match(evaluateDisk(facts({ freeInodes: 19 }), 2000), { status: 'WARNING', message: /19 of 1000 inodes/ });
   t.match(evaluateDisk(facts({ inodes: 0, freeInodes: 0 }), 2000), { status: 'OK' }, 'btrfs has no fixed number');
 });
 
-t.test('what is read-only, and what is hidden', async (t) => {
+t.test('judges read-only file systems and hidden paths', async (t) => {
   const ro: Mount = { point: '/mnt', type: 'ext4', options: ['ro', 'errors=remount-ro'] };
   t.match(evaluateDisk(facts({ mount: ro }), 2000), {
     status: 'CRITICAL',
@@ -64,7 +64,7 @@ const MOUNTINFO = `22 1 8:2 / / ro,relatime shared:1 - ext4 /dev/sda2 rw,errors=
 32 22 0:27 / /mnt rw - ext4 /dev/sdc1 rw
 33 22 0:28 / /data rw - btrfs /dev/sdd1 rw,subvol=/a - b`;
 
-t.test('mounts', async (t) => {
+t.test('finds the mount of a path', async (t) => {
   const mounts = parseMounts(MOUNTINFO);
   t.equal(mounts.length, 5);
   t.match(mountOf('/var/lib', mounts), { point: '/', options: ['rw', 'errors=remount-ro'] }, 'a sandbox shows it read-only; it is not');
@@ -79,7 +79,7 @@ t.test('mounts', async (t) => {
   );
 });
 
-t.test('fstab shows what was meant', async (t) => {
+t.test('fstab shows whether a file system is read-only by intent', async (t) => {
   const fstab =
     '# /dev/sda1 /boot ext4 ro 0 0\nPARTUUID=1-02  /  ext4  defaults,ro,noatime 0 1\n/dev/sdb1 /mnt/usb\\040stick vfat rw 0 0\n';
   t.ok(isReadOnlyByIntent('/', fstab));

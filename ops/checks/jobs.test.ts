@@ -29,7 +29,7 @@ const job = (name: string, last: Job['last'], schedule = '0 0 * * *'): Job => ({
   overlaps: 0,
 });
 
-t.test('jobs whose last run failed', async (t) => {
+t.test('reports jobs whose last run failed', async (t) => {
   const [failed, ...others] = evaluateJobs([
     job('backup_logs', run('CRITICAL', ['the disk is full', 'more'])),
     job('collect_alerts', run('WARNING')),
@@ -53,7 +53,7 @@ t.test('jobs whose last run failed', async (t) => {
   );
 });
 
-t.test('the scheduler, for people', async (t) => {
+t.test('judges the state of the scheduler', async (t) => {
   const nowMs = Date.parse('2026-03-04T00:10:00Z');
   const beat = '2026-03-04T00:09:30.000Z';
   const units = parseShownUnits(recorded('systemctl-running.txt'), UNIT_PROPERTIES);
@@ -75,7 +75,7 @@ t.test('the scheduler, for people', async (t) => {
   });
 });
 
-t.test('whether alerts reach notifications', async (t) => {
+t.test('judges whether alerts reach notifications', async (t) => {
   const since = '2026-03-04T00:05:00.000Z';
   const at = (seconds: number): number => Date.parse(since) + seconds * 1000;
   const problem = '/events?events=alert: 503 close another stream';

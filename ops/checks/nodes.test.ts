@@ -18,7 +18,7 @@ const node = (age: number | null): Node => ({
   stale: false,
 });
 
-t.test('nodes that are expected', async (t) => {
+t.test('judges nodes that are expected', async (t) => {
   t.match(evaluateNode('arm', node(30), 30, null), { name: 'node arm', status: 'OK', message: 'last status OK, 30.0 s ago' });
   t.match(evaluateNode('arm', node(31), 30, null), {
     status: 'CRITICAL',
@@ -33,7 +33,7 @@ t.test('nodes that are expected', async (t) => {
   t.match(evaluateNode('arm', node(99), 30, []), { message: /it is not on the graph/, remedy: /ROS_DOMAIN_ID/ });
 });
 
-t.test('nodes that are only shown', async (t) => {
+t.test('describes nodes that are not expected', async (t) => {
   t.match(describeNode(node(0.4), true), { name: 'node arm', status: 'OK', isNote: true, message: 'last status OK, 0.4 s ago' });
   t.match(describeNode({ ...node(99), status: 'UNKNOWN' }, false), {
     status: 'OK',
@@ -43,7 +43,7 @@ t.test('nodes that are only shown', async (t) => {
   t.match(describeNode(node(null), true), { status: 'OK', message: 'no status received' });
 });
 
-t.test('names on the graph have their namespace before them', async (t) => {
+t.test('a node is found on the graph with or without its namespace', async (t) => {
   t.ok(isOnGraph('arm', ['/arm']));
   t.ok(isOnGraph('arm', ['/cell/arm']));
   t.ok(isOnGraph('cell/arm', ['/cell/arm']));

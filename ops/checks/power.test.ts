@@ -1,7 +1,7 @@
 import t from 'tap';
 import { evaluatePower } from './power.ts';
 
-t.test('power', async (t) => {
+t.test('judges undervoltage and throttling', async (t) => {
   t.equal(evaluatePower({ undervoltage: null, throttleEvents: null, throttled: 0 }), null, 'the kernel reports neither');
   t.match(evaluatePower({ undervoltage: true, throttleEvents: null, throttled: 0 }), { status: 'CRITICAL' });
   t.match(evaluatePower({ undervoltage: false, throttleEvents: null, throttled: 0 }), { status: 'OK' });

@@ -8,7 +8,7 @@ import { Counters, hasChanged, type PreviousRun, readPreviousRun, writeForNextRu
 
 const previousWith = (of: string, value: number): PreviousRun => ({ counters: { restarts: { of, value } }, statuses: {} });
 
-t.test('increases since the previous run', async (t) => {
+t.test('counts the increase since the previous run', async (t) => {
   t.equal(new Counters(null).increase('restarts', 'boot 1', 5), 0, 'nothing is known before the first run');
   t.equal(new Counters({ counters: {}, statuses: {} }).increase('restarts', 'boot 1', 5), 0, 'nor of what is new');
   t.equal(new Counters(previousWith('boot 1', 3)).increase('restarts', 'boot 1', 5), 2);
@@ -17,7 +17,7 @@ t.test('increases since the previous run', async (t) => {
   t.equal(new Counters(previousWith('boot 1', 3)).increase('restarts', 'boot 2', 4), 4, 'of another boot it started at 0');
 });
 
-t.test('over any number of checks no increase is reported twice, and none is missed while the counter is not set back', async () => {
+t.test('over any number of checks each increase is reported exactly once, unless the counter is set back', async () => {
   fc.assert(
     fc.property(fc.array(fc.nat(9), { minLength: 1 }), (steps) => {
       let previous: PreviousRun = previousWith('x', 0);
@@ -35,18 +35,18 @@ t.test('over any number of checks no increase is reported twice, and none is mis
   );
 });
 
-t.test('what could not be read this time is kept', async (t) => {
+t.test('a counter that could not be read keeps its previous value', async (t) => {
   const counters = new Counters(previousWith('x', 7));
   counters.increase('other', 'y', 1);
   t.same(counters.now, { other: { of: 'y', value: 1 }, restarts: { of: 'x', value: 7 } });
 });
 
-t.test('names that every object has are names like others', async (t) => {
+t.test('property names of every object are ordinary names', async (t) => {
   t.equal(new Counters({ counters: {}, statuses: {} }).increase('constructor', 'x', 3), 0);
   t.equal(hasChanged({ counters: {}, statuses: {} }, 'constructor', 'OK'), false);
 });
 
-t.test('the file: written when something changed, and whatever is in it does no harm', async (t) => {
+t.test('the file is written when something changed, and any content is tolerated', async (t) => {
   const folder = temporaryFolder(t);
   const file = join(folder, 'ops/health_check.json');
   t.equal(await readPreviousRun(folder), null);

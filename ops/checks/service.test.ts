@@ -26,7 +26,7 @@ const status = (more: object = {}): StatusDocument =>
 const aged = (age: number | null, uptime = 600): StatusDocument =>
   status({ nodes: [{ ...local, age_seconds: age }], uptime_seconds: uptime });
 
-t.test('the age of the last sample', async (t) => {
+t.test('judges the age of the last sample', async (t) => {
   t.match(evaluateAnswer(aged(0.4), 0.012, 10), { status: 'OK', message: 'answers in 12 ms, last sample 0.4 s old' });
   t.match(evaluateAnswer(aged(10), 0, 10), { status: 'OK' });
   t.match(evaluateAnswer(aged(10.1), 0, 10), {
@@ -42,7 +42,7 @@ t.test('the age of the last sample', async (t) => {
   t.match(evaluateAnswer(status({ nodes: [{ ...local, status: 'UNKNOWN' }] }), 0, 10), { status: 'WARNING' });
 });
 
-t.test('no answer', async (t) => {
+t.test('judges a missing response by the state of the unit', async (t) => {
   const unreachable = { kind: 'unreachable', why: 'http://127.0.0.1:5000/status: ECONNREFUSED' } as const;
   t.match(evaluateNoAnswer(unreachable, true), {
     status: 'CRITICAL',
@@ -55,7 +55,7 @@ t.test('no answer', async (t) => {
   t.match(evaluateNoAnswer({ kind: 'refused', why: 'x', httpStatus: 500 }, true), { status: 'CRITICAL' });
 });
 
-t.test('open alerts are named', async (t) => {
+t.test('names the open alerts', async (t) => {
   const open = (CRITICAL: number, ERROR: number, WARNING: number): StatusDocument => status({ open_alerts: { CRITICAL, ERROR, WARNING } });
   const alert: Alert = {
     alert_id: 'ns/robot1/cpu_percent/1',
@@ -75,7 +75,7 @@ t.test('open alerts are named', async (t) => {
   t.match(evaluateAlerts(open(0, 0, 2), [alert]), { status: 'WARNING', message: '2 WARNING open' });
 });
 
-t.test('storage', async (t) => {
+t.test('judges the state of the storage', async (t) => {
   const storage = (more: object): StatusDocument =>
     status({
       storage: {
@@ -108,7 +108,7 @@ t.test('storage', async (t) => {
   t.match(evaluateStorage(storage({ state: 'starting' }), counters), { status: 'OK' });
 });
 
-t.test('the publish rate', async (t) => {
+t.test('judges the publish rate', async (t) => {
   const rate = (measured: number | null, uptime = 600): StatusDocument =>
     status({ uptime_seconds: uptime, publish: { configured_hertz: 2, measured_hertz: measured, samples: 1, missed: 0 } });
   t.match(evaluateRate(rate(2)), { status: 'OK', message: '2 Hz, 100.0 % of 2 Hz' });
@@ -118,7 +118,7 @@ t.test('the publish rate', async (t) => {
   t.match(evaluateRate(rate(null)), { status: 'OK' });
 });
 
-t.test('configuration, ROS and safe shutdown', async (t) => {
+t.test('judges configuration, ROS and safe shutdown', async (t) => {
   const config = (problem: string | null): StatusDocument =>
     status({ config: { file: '/etc/x.yaml', loaded: 'then', problem, restart_needed: [] } });
   t.match(evaluateConfiguration(config(null)), { status: 'OK' });

@@ -13,7 +13,7 @@ const units = (name: string): Unit[] => parseShownUnits(recorded(`systemctl-${na
 const main = (name: string): Unit => units(name).find(({ Id }) => Id === MAIN_UNIT) as Unit;
 const evaluated = (unit: Unit, restarted = 0, failures: readonly string[] | null = null) => evaluateUnit(unit, restarted, failures);
 
-t.test('what systemctl prints', async (t) => {
+t.test('parses the output of systemctl', async (t) => {
   t.same(
     units('running').map(({ Id }) => Id),
     [MAIN_UNIT, SCHEDULER_UNIT, 'edge-health@sensor_node.service'],
@@ -32,14 +32,14 @@ t.test('what systemctl prints', async (t) => {
   t.match(main('not-installed'), { LoadState: 'not-found', MemoryCurrent: '[not set]', MemoryMax: 'infinity' });
 });
 
-t.test('whatever it prints, parsing does not fail', async () => {
+t.test('parsing does not fail for any output', async () => {
   fc.assert(
     fc.property(fc.string({ unit: fc.constantFrom(...'Id=\n[]x9 infty') }), (text) => Array.isArray(parseFailures(text))),
     { numRuns: runs(100, 2000), seed: SEED },
   );
 });
 
-t.test('the states of the unit', async (t) => {
+t.test('judges the state of the unit', async (t) => {
   t.match(evaluated(main('running')), { status: 'OK', message: /^runs since Sat 2026-11-21 20:22:53 UTC$/ });
   t.match(evaluated(main('not-installed')), { status: 'OK', isNote: true });
   t.match(evaluated(main('stopped')), {
@@ -66,7 +66,7 @@ t.test('the states of the unit', async (t) => {
   t.match(evaluated({ ...main('running'), ActiveState: 'activating', SubState: 'start' }), { status: 'WARNING' });
 });
 
-t.test('restarts since the last check, with their causes from the journal', async (t) => {
+t.test('reports restarts since the last check, with their causes from the journal', async (t) => {
   const failures = parseFailures(recorded('journal.ndjson'));
   t.same(failures.slice(0, 3), ['signal', 'watchdog', 'exit-code']);
   t.match(evaluated(main('restarted')), { status: 'OK', message: /restarted once before/ });
@@ -82,7 +82,7 @@ t.test('restarts since the last check, with their causes from the journal', asyn
   });
 });
 
-t.test('roles count when they are enabled or have failed', async (t) => {
+t.test('roles are judged when they are enabled or have failed', async (t) => {
   const roles = units('roles').filter(({ Id }) => Id.includes('@'));
   t.same(roles.map(({ Id }) => Id).sort(), ['edge-health@a.service', 'edge-health@b.service']);
   for (const role of roles) {
@@ -96,7 +96,7 @@ t.test('roles count when they are enabled or have failed', async (t) => {
   }
 });
 
-t.test('the unit of a configuration file', async (t) => {
+t.test('finds the unit of a configuration file', async (t) => {
   t.equal(unitOfConfig('/etc/edge-health/edge_health_config.yaml'), MAIN_UNIT);
   t.equal(unitOfConfig('/home/me/config/edge_health_config.yaml'), MAIN_UNIT);
   t.equal(unitOfConfig('/etc/edge-health/sensor_node_config.yaml'), 'edge-health@sensor_node.service');

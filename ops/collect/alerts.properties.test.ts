@@ -54,7 +54,7 @@ const change: fc.Arbitrary<Omit<Alert, 'alert_id'> & { alert: number }> = fc.rec
   metric: fc.constant('cpu_percent'),
   value: fc.constant(95.5),
   threshold: fc.constant(90),
-  // Several within one millisecond, over days, and of nodes with clocks that are far off.
+  // Several changes within one millisecond, over days, and from nodes whose clocks are far off.
   timestamp: fc.constantFrom(0, 0, 0, -1, -DAY_MS, -2 * DAY_MS, -20_000 * DAY_MS, 900 * DAY_MS).map((ago) => isoUtc(NOW + ago)),
   resolved: fc.boolean(),
 });
@@ -87,7 +87,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ kind: fc.constant('replace' as const), news, keeps: fc.array(fc.boolean(), { maxLength: 30 }) }),
 );
 
-t.test('each change is collected once, wherever runs are killed, the cursor is lost or the database is replaced', async (t) => {
+t.test('each change is collected once, even if runs are killed, the cursor is lost or the database is replaced', async (t) => {
   const service = await AlertService.start(t, 3);
   const folders = temporaryFolder(t);
   await fc.assert(
@@ -101,7 +101,7 @@ t.test('each change is collected once, wherever runs are killed, the cursor is l
         t.equal(status, 'OK');
       };
       for (const one of steps) {
-        // The database has a change once.
+        // The database contains each change once.
         const news = one.news.filter((alert, i, all) => {
           const key = changeKey(alert);
           return !everything.has(key) && all.findIndex((other) => changeKey(other) === key) === i;

@@ -34,7 +34,7 @@ function linesOf(data: string, day: string): AlertRecord[] {
   return text.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line) as AlertRecord]));
 }
 
-t.test('an episode is followed from its begin, over runs', async (t) => {
+t.test('an episode is followed from its first change, across runs', async (t) => {
   const service = await AlertService.start(t, 100);
   const data = temporaryFolder(t);
   const context = contextFor(data, service.url, { nowMs: () => NOW });
@@ -83,7 +83,7 @@ t.test('the line with the cursor is written last', async (t) => {
   t.match(await run(context), { status: 'OK', document: { collected: 3 } });
 });
 
-t.test('--since skips for good, --dry-run writes nothing', async (t) => {
+t.test('--since skips changes permanently, --dry-run writes nothing', async (t) => {
   const service = await AlertService.start(t, 2);
   const data = temporaryFolder(t);
   const context = contextFor(data, service.url, { nowMs: () => NOW });
@@ -96,7 +96,7 @@ t.test('--since skips for good, --dry-run writes nothing', async (t) => {
   await t.rejects(run(context, { since: 'yesterday' }), { name: 'UsageError', message: /--since is "yesterday"; allowed: a time such as/ });
 });
 
-t.test('problems are reported with what to do', async (t) => {
+t.test('problems are reported with the remedy', async (t) => {
   const data = temporaryFolder(t);
   t.match(await run(contextFor(data, NOT_THERE)), { status: 'WARNING', lines: [/no response .*nothing is lost.*systemctl status/] });
   const ended = AbortSignal.abort(new Error('timeout'));

@@ -59,7 +59,7 @@ t.test('this machine has a full row, every other node a short one', async (t) =>
   t.same(more, []);
 });
 
-t.test('what a service of an older version does not return is empty', async (t) => {
+t.test('columns that an older service does not return are empty', async (t) => {
   const { process: _, ros: __, ...older } = statusWith();
   for (const status of [older, { ...older, process: null, ros: { published: null } }]) {
     const empty = { service_memory_bytes: '', service_cpu_seconds: '', published_statuses: '' };
@@ -80,7 +80,7 @@ t.test('without a response there is one row with the reason and no value', async
 const A = 'time,value\r\n';
 const B = 'time,value,more\r\n';
 
-t.test('a day has one file; other columns begin another one, which is continued', async (t) => {
+t.test('a day has one file; changed columns begin another file, which is then continued', async (t) => {
   const folder = join(temporaryFolder(t), 'metrics');
   const append = (header: string, row: string, ms = NOW) => appendMetrics(folder, header, row, ms);
   const text = (name: string): string => readFileSync(join(folder, name), 'utf8');
@@ -96,7 +96,7 @@ t.test('a day has one file; other columns begin another one, which is continued'
   t.ok(readdirSync(folder).includes('metrics_2026-03-04.10.csv'));
 });
 
-t.test('a header that is torn anywhere is written again; one of zeros is not continued', async (t) => {
+t.test('a header torn at any byte is written again; a file of zeros is not continued', async (t) => {
   for (let at = 0; at <= A.length; at += 1) {
     const folder = temporaryFolder(t);
     const file = join(folder, 'metrics_2026-03-04.csv');

@@ -10,7 +10,7 @@ import { contextFor, GIVEN, NOT_THERE } from './testing/context.ts';
 const NOW = Date.parse('2026-03-04T05:06:07.089Z');
 const KEEP_DAYS = 90;
 
-t.test('the first row of a day removes expired files and logs it; other rows read no folder', async (t) => {
+t.test('the first row of a day removes expired files and logs that; other rows do not read the folder', async (t) => {
   const data = temporaryFolder(t);
   const folder = join(data, 'metrics');
   mkdirSync(folder);
@@ -26,7 +26,7 @@ t.test('the first row of a day removes expired files and logs it; other rows rea
   t.match(await collectMetrics.run(context, GIVEN), { status: 'WARNING', document: { pruned: [] } });
 });
 
-t.test('a clock that is years ahead costs no kept day; one set back continues the file of its day', async (t) => {
+t.test('a clock that is years ahead removes no retained day; one set back continues the file of its day', async (t) => {
   const data = temporaryFolder(t);
   const run = (nowMs: number) => collectMetrics.run(contextFor(data, NOT_THERE, { nowMs: () => nowMs }), GIVEN);
   for (let ago = 20; ago >= 0; ago -= 1) await run(NOW - ago * DAY_MS);
@@ -37,7 +37,7 @@ t.test('a clock that is years ahead costs no kept day; one set back continues th
   t.ok(names.includes(`metrics_${utcDay(NOW + 30_000 * DAY_MS)}.csv`));
 });
 
-t.test('a run that is ended early writes no row: it is no evidence about the service', async (t) => {
+t.test('a run that is ended early writes no row, because it shows nothing about the service', async (t) => {
   const data = temporaryFolder(t);
   const signal = AbortSignal.abort(new Error('the scheduler ends'));
   t.match(await collectMetrics.run(contextFor(data, NOT_THERE, { signal }), GIVEN), {

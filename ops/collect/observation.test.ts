@@ -4,7 +4,7 @@ import { nodeValues } from './observation.ts';
 
 const HUNDREDTHS = [0, 0.01, 12.34, 29.99, 57.01, 99.99, 100];
 
-t.test('values come back as they were measured, whatever a node is called', async (t) => {
+t.test('values are parsed as they were measured, whatever the node name', async (t) => {
   const names = ['health_monitor', 'campus/robot_1', 'quoted "a", b', 'back\\slash', 'new\nline', '} 1'];
   for (const node of names) {
     for (const value of HUNDREDTHS) {
@@ -29,6 +29,6 @@ t.test('values come back as they were measured, whatever a node is called', asyn
   }
 });
 
-t.test('what is no exposition has no nodes', async (t) => {
+t.test('text that is not an exposition contains no nodes', async (t) => {
   for (const text of ['', '<html>', '# HELP edge_health_status x\nedge_health_status{status="OK"} 1\n']) t.equal(nodeValues(text).size, 0);
 });

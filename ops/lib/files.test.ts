@@ -11,14 +11,14 @@ import { SmallDisk, whyNotMountable } from '../../testkit/machine/small-disk.ts'
 const syncs = await recordSyncs();
 const { appendLines, datedFiles, expiredDays, linesOf, pruneDatedFiles, removeTornLine, utcDay } = await import('./files.ts');
 
-t.test('whatever was left of the last line is cut off, whole lines stay', async (t) => {
+t.test('a torn last line is cut off, and whole lines are kept', async (t) => {
   const file = join(temporaryFolder(t), 'file');
   await fc.assert(
     fc.asyncProperty(fc.array(fc.string({ maxLength: 40 })), fc.nat(), fc.boolean(), async (texts, at, zeros) => {
       const whole = texts.map((text) => `${text.replaceAll('\n', ' ')}\n`).join('');
       const bytes = Buffer.from(whole);
       const torn = bytes.subarray(0, at % (bytes.length + 1));
-      // A power cut can leave a stretch of zeros where data was to be.
+      // A power cut can leave zeros in place of data.
       writeFileSync(file, zeros ? Buffer.concat([torn, Buffer.alloc(100_000)]) : torn);
       const kept = torn.subarray(0, torn.lastIndexOf('\n') + 1);
       const { cut, size } = await appendLines(file, 'new\n', { head: 'head\n' });
@@ -31,7 +31,7 @@ t.test('whatever was left of the last line is cut off, whole lines stay', async 
   t.pass();
 });
 
-t.test('a torn line longer than what is read at once is found', async (t) => {
+t.test('a torn line that is longer than one read is found', async (t) => {
   const file = join(temporaryFolder(t), 'file');
   writeFileSync(file, `whole\n${'x'.repeat(200_000)}`);
   t.equal(await removeTornLine(file), 200_000);
@@ -39,7 +39,7 @@ t.test('a torn line longer than what is read at once is found', async (t) => {
   t.equal(await removeTornLine(file), 0);
 });
 
-t.test('the group may read, nobody else', async (t) => {
+t.test('a file can be read by its group and by no other user', async (t) => {
   const file = join(temporaryFolder(t), 'file');
   const before = process.umask(0o022);
   await appendLines(file, 'x\n', { durable: true });
@@ -47,7 +47,7 @@ t.test('the group may read, nobody else', async (t) => {
   t.equal(statSync(file).mode & 0o777, 0o640);
 });
 
-t.test('durable lines are on the disk, and so is the name of a new file', async (t) => {
+t.test('durable lines are synced to the disk, together with the name of a new file', async (t) => {
   const folder = temporaryFolder(t);
   const append = async (durable: boolean): Promise<string[]> => {
     syncs();
@@ -59,7 +59,7 @@ t.test('durable lines are on the disk, and so is the name of a new file', async 
   t.same(await append(false), []);
 });
 
-t.test('a full disk leaves nothing torn, and what was written stays', { skip: whyNotMountable() ?? false }, async (t) => {
+t.test('a full disk leaves no torn line, and what was written is kept', { skip: whyNotMountable() ?? false }, async (t) => {
   const disk = new SmallDisk(t);
   const file = join(disk.folder, 'file');
   await appendLines(file, 'first\n');
@@ -95,7 +95,7 @@ t.test('whole lines are read wherever blocks end, and a torn end is reported', a
   );
 });
 
-t.test('a stretch without an end of a line does not fill memory, and costs no other line', async (t) => {
+t.test('a long part without a line end does not exhaust memory, and affects no other line', async (t) => {
   const file = join(temporaryFolder(t), 'file');
   writeFileSync(file, Buffer.concat([Buffer.from('one\n'), Buffer.alloc(20_000_000), Buffer.from('\ntwo\nthree\n')]));
   t.same(await read(file), { lines: ['one', 'two', 'three'], torn: [20_000_000] });
@@ -105,7 +105,7 @@ const NOW = Date.parse('2026-03-04T05:06:07Z');
 const day = (ago: number): string => utcDay(NOW - ago * DAY_MS);
 const PATTERN = /^m_(\d{4}-\d{2}-\d{2})(?:\.\d+)?\.csv$/;
 
-t.test('what is older than is kept goes, the rest stays', async (t) => {
+t.test('expired files are removed, and the others are kept', async (t) => {
   const folder = join(temporaryFolder(t), 'm');
   mkdirSync(folder);
   const write = (name: string): void => writeFileSync(join(folder, name), 'x');
@@ -119,14 +119,14 @@ t.test('what is older than is kept goes, the rest stays', async (t) => {
   t.same(await datedFiles(join(folder, 'none'), PATTERN), [], 'no folder: no files');
 });
 
-t.test('a clock that is absurdly ahead, or a machine that was off for a year, removes nothing', async (t) => {
+t.test('a clock that is far ahead, or a machine that was off for a year, removes nothing', async (t) => {
   const days = Array.from({ length: 10 }, (_, ago) => day(ago));
   t.same(expiredDays(days, 10, NOW + 300 * 365 * DAY_MS), []);
   t.same(expiredDays(['2326-03-04', ...days], 10, NOW + 300 * 365 * DAY_MS), [day(9)], 'a day that is there counts as one');
   t.same(expiredDays([day(400), day(399), day(0)], 10, NOW), [], 'few days of data stay, however old');
 });
 
-t.test('whatever the clock says: at most the days beyond keepDays go, oldest first, and never one that is young enough', async (t) => {
+t.test('for any clock, at most the days beyond keepDays are removed, oldest first, and never a recent one', async (t) => {
   fc.assert(
     fc.property(
       fc.uniqueArray(fc.integer({ min: -5000, max: 20_000 }), { maxLength: 60 }),

@@ -18,7 +18,7 @@ function isRunning(...argv: readonly string[]): boolean {
 const { signal } = new AbortController();
 const never = new Promise<never>(() => undefined);
 
-t.test('a timeout, and the end of a run, reject at once', async (t) => {
+t.test('a timeout and the end of a run reject at once', async (t) => {
   t.equal(await withTimeout(5, Promise.resolve(1), signal), 1);
   await t.rejects(withTimeout(0.05, never, signal), TimeoutError);
   const ending = new AbortController();
@@ -55,7 +55,7 @@ t.test('a pending call is not repeated', async (t) => {
   t.equal(await sharePending('a broken disk', async () => 1), 1, 'a failure is a result');
 });
 
-t.test('programs', async (t) => {
+t.test('programs are run without a shell, and their output and exit code are returned', async (t) => {
   const options = { environment: process.env, timeoutSeconds: 600, signal };
   t.same(await runProgram(['printf', '%s|', "it's", '$HOME; echo', 'a b'], options), {
     exitCode: 0,

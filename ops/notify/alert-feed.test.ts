@@ -9,7 +9,9 @@ import { followAlerts } from './alert-feed.ts';
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** A server that answers as each test wants, and what the feed reported. Changes of alerts are those of `recorded`; cursors count them. */
+/**
+ * A server that responds as each test defines, and what the feed reported. Changes of alerts are those of `recorded`; cursors count them.
+ */
 async function following(t: Test, answers: { events: Answer; alerts: Answer }, given: string | null) {
   const asked: string[] = [];
   const server = createServer((request, response) => {
@@ -21,7 +23,7 @@ async function following(t: Test, answers: { events: Answer; alerts: Answer }, g
   await once(server, 'listening');
   const ending = new AbortController();
   const recorded: string[] = [];
-  /** Two to a page. */
+  /** Two changes per page. */
   const changes: Answer = ({ url }, response) => {
     const after = Number(new URL(url ?? '', 'http://localhost').searchParams.get('after')?.replace('p', ''));
     if (Number.isNaN(after)) return response.writeHead(410).end('{"code":"cursor_ahead","detail":"ahead"}');
@@ -74,7 +76,7 @@ const listed: Answer = (request, response) => {
   response.writeHead(200, headers).end(JSON.stringify({ data: [alert(isFirst ? 'one' : 'two')], count: 1 }));
 };
 
-t.test('without a cursor it takes one first; open alerts are requested when the stream is still, all pages', async (t) => {
+t.test('without a cursor requests one first, then all pages of open alerts once the stream is idle', async (t) => {
   const seen = await following(
     t,
     {
@@ -84,7 +86,7 @@ t.test('without a cursor it takes one first; open alerts are requested when the 
     null,
   );
   await until('what is open was listed', () => seen.open.length > 0 && seen.alerts.length > 0, { describe: () => seen });
-  // On a busy machine the stream may seem still before its first event, and what is open is requested twice.
+  // On a busy machine the stream may seem idle before its first event, so that open alerts are requested twice.
   t.same(
     [...new Set(seen.asked)],
     [
@@ -99,7 +101,7 @@ t.test('without a cursor it takes one first; open alerts are requested when the 
   t.same(seen.open.at(-1), ['one', 'two']);
 });
 
-t.test('after a cut it resumes after the last cursor; what is no JSON is requested again', async (t) => {
+t.test('resumes after the last cursor when disconnected, and requests an event again if it is not JSON', async (t) => {
   let count = 0;
   const seen = await following(
     t,
@@ -121,7 +123,7 @@ t.test('after a cut it resumes after the last cursor; what is no JSON is request
   );
 });
 
-t.test('a lost cursor is replaced; a refusal is reported once, and so is its end', async (t) => {
+t.test('replaces a lost cursor, and reports a refusal and its end once each', async (t) => {
   let count = 0;
   const seen = await following(
     t,
@@ -150,7 +152,7 @@ t.test('a lost cursor is replaced; a refusal is reported once, and so is its end
   t.same(seen.open, [], 'open alerts are requested until they are received');
 });
 
-t.test('without the stream alerts are polled, each change once, and the stream goes on from there', async (t) => {
+t.test('polls alerts without the stream, each change once, and the stream continues from there', async (t) => {
   const refusals: Answer[] = [
     (_, response) => response.writeHead(503).end('{"code":"too_many_event_streams","detail":"close another stream"}'),
     (_, response) => response.writeHead(401).end('{"detail":"a token is needed"}'),
@@ -185,7 +187,7 @@ t.test('without the stream alerts are polled, each change once, and the stream g
   ]);
 });
 
-t.test('without the stream another database is noticed, too', async (t) => {
+t.test('detects another database while polling as well', async (t) => {
   const seen = await following(
     t,
     {

@@ -12,7 +12,7 @@ const ajv = new Ajv2020({ allErrors: true, strict: true, allowUnionTypes: true }
 (addFormats as unknown as (instance: Ajv2020) => void)(ajv);
 const validate = ajv.compile(schema);
 
-t.test('a message says what, where, how much, since when, what to do and where to look', async (t) => {
+t.test('a message contains what, where, how much, since when, what to do and where to look', async (t) => {
   const message = messageOf(
     facts,
     [line('raised', 'CRITICAL'), line('resolved', 'WARNING', 'robot_2', 'disk_percent')],
@@ -36,7 +36,7 @@ Notification robot-7-abc-1 of robot-7, 2026-03-04T05:06:07.089Z
   );
 });
 
-t.test('the status is the worst of what is wrong; of ends alone RESOLVED', async (t) => {
+t.test('the status is the worst of the open lines, and RESOLVED if there are only resolutions', async (t) => {
   t.equal(messageOf(facts, [line('raised', 'WARNING'), line('resolved', 'CRITICAL')], []).status, 'WARNING');
   t.equal(messageOf(facts, [line('passed', 'CRITICAL')], [open('CRITICAL', 'other')]).status, 'RESOLVED');
   const reminder = messageOf(facts, [], [open('ERROR', 'a', 'health_status'), open('WARNING')]);
@@ -44,7 +44,7 @@ t.test('the status is the worst of what is wrong; of ends alone RESOLVED', async
   t.match(plainText(reminder), /ros2 node list/);
 });
 
-t.test('a failed job comes with its output', async (t) => {
+t.test('a failed job includes its output', async (t) => {
   const message = messageOf(facts, [jobLine('backup_logs', 'CRITICAL', ['OK  journal', 'CRITICAL  disk: full; free some'])], []);
   t.equal(message.summary, 'backup_logs failed: disk: full; free some');
   t.match(
@@ -68,7 +68,7 @@ t.test('a failed job comes with its output', async (t) => {
 t.test('every message conforms to the schema, and no text has control characters', async (t) => {
   const state = fc.constantFrom('raised' as const, 'changed' as const, 'resolved' as const, 'passed' as const);
   const severity = fc.constantFrom('WARNING' as const, 'ERROR' as const, 'CRITICAL' as const);
-  // Halves of characters as well.
+  // Includes unpaired surrogates.
   const codeUnit = fc.integer({ min: 0, max: 0xffff }).map((code) => String.fromCharCode(code));
   const name = fc.oneof(
     fc.string({ unit: codeUnit, maxLength: 20 }),

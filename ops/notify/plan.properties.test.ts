@@ -45,7 +45,7 @@ interface Sent {
   readonly lines: readonly Line[];
 }
 
-/** Lets things happen, and decides whenever it was said to; `kill` drops all that a restart would drop. */
+/** Applies the events, and decides whenever the plan scheduled it; `restore` replaces the plan before each decision. */
 function simulate(rules: Rules, happenings: readonly Happening[], restore: (plan: Plan) => Plan = (plan) => plan) {
   let plan = EMPTY_PLAN;
   let nowMs = START_MS;
@@ -90,7 +90,7 @@ function simulate(rules: Rules, happenings: readonly Happening[], restore: (plan
 
 const RUNS = { numRuns: runs(60, 2000), seed: SEED };
 
-t.test('in the end receivers know what is open, and nothing is pending', async () => {
+t.test('in the end receivers have been notified of what is open, and nothing is pending', async () => {
   fc.assert(
     fc.property(rulesOf, fc.array(happening, { maxLength: 60 }), (rules, happenings) => {
       const { current, plan } = simulate(rules, happenings);
@@ -103,7 +103,7 @@ t.test('in the end receivers know what is open, and nothing is pending', async (
   );
 });
 
-t.test('no hour has more notifications than the bound', async () => {
+t.test('no hour has more notifications than the limit', async () => {
   const bound = NOTIFICATIONS_AN_HOUR + HOUR_MS / DISTANCE_MS;
   fc.assert(
     fc.property(rulesOf, fc.array(happening, { minLength: 60, maxLength: 200 }), (rules, happenings) => {
@@ -114,7 +114,7 @@ t.test('no hour has more notifications than the bound', async () => {
   );
 });
 
-t.test('the end is notified only of what was notified as open, in turn; every visible episode is counted once', async () => {
+t.test('only alerts notified as open are notified as resolved, in order; every visible episode is counted once', async () => {
   fc.assert(
     fc.property(rulesOf, fc.array(happening, { maxLength: 60 }), (rules, happenings) => {
       const open = new Set<string>();
@@ -135,7 +135,7 @@ t.test('the end is notified only of what was notified as open, in turn; every vi
   );
 });
 
-t.test('in quiet hours only what is severe enough is notified', async () => {
+t.test('in quiet hours only severe updates are notified', async () => {
   fc.assert(
     fc.property(rulesOf, fc.array(happening, { maxLength: 60 }), (rules, happenings) =>
       simulate(rules, happenings).sent.every(
@@ -146,7 +146,7 @@ t.test('in quiet hours only what is severe enough is notified', async () => {
   );
 });
 
-t.test('a plan that was saved and loaded decides the same', async () => {
+t.test('a plan that was saved and loaded makes the same decisions', async () => {
   fc.assert(
     fc.property(rulesOf, fc.array(happening, { maxLength: 40 }), (rules, happenings) => {
       const there = simulate(rules, happenings);
@@ -157,7 +157,7 @@ t.test('a plan that was saved and loaded decides the same', async () => {
   );
 });
 
-t.test('a clock that jumps about loses nothing', async () => {
+t.test('clock jumps lose nothing', async () => {
   fc.assert(
     fc.property(rulesOf, fc.integer({ min: -1000, max: 1000 }), (rules, days) => {
       const change: Change = {

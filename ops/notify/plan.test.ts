@@ -24,7 +24,7 @@ const run = (status: 'OK' | 'WARNING' | 'CRITICAL' | 'UNKNOWN', ...lines: string
   lines,
 });
 
-/** A plan driven by hand: time in seconds since its start. */
+/** A plan driven step by step: time in seconds since its start. */
 class Driven {
   plan: Plan = EMPTY_PLAN;
   rules: Rules;
@@ -44,7 +44,7 @@ class Driven {
     return this;
   }
 
-  /** Goes on until a time, deciding again exactly when the decision before said. */
+  /** Advances to a time, deciding again exactly when the previous decision scheduled it. */
   until(seconds: number): this {
     for (;;) {
       const nowMs = START_MS + seconds * 1000;
@@ -68,7 +68,7 @@ class Driven {
 
 const at = (seconds: number): number => START_MS + seconds * 1000;
 
-t.test('updates are grouped for the group time, and the worst comes first', async (t) => {
+t.test('updates are grouped for the group time, with the worst first', async (t) => {
   const driven = new Driven()
     .at(0, change('cpu', 'WARNING', at(0)))
     .at(10, change('disk', 'CRITICAL', at(10)))
@@ -76,7 +76,7 @@ t.test('updates are grouped for the group time, and the worst comes first', asyn
   t.same(driven.summary, ['30: raised CRITICAL disk, raised WARNING cpu']);
 });
 
-t.test('what begins and ends within the group time is notified as one line', async (t) => {
+t.test('an alert that is raised and resolved within the group time is notified as one line', async (t) => {
   const driven = new Driven()
     .at(0, change('cpu', 'CRITICAL', at(0)))
     .at(10, change('cpu', null, at(10)))
@@ -84,7 +84,7 @@ t.test('what begins and ends within the group time is notified as one line', asy
   t.same(driven.summary, ['30: passed CRITICAL cpu']);
 });
 
-t.test('the end is notified of what was notified as open, with its worst level', async (t) => {
+t.test('the resolution of a notified alert is notified with its worst level', async (t) => {
   const driven = new Driven()
     .at(0, change('cpu', 'WARNING', at(0)))
     .at(30)
@@ -95,7 +95,7 @@ t.test('the end is notified of what was notified as open, with its worst level',
   t.same(openAsNotified(driven.plan), []);
 });
 
-t.test('a change that comes twice is notified once, the end of the unknown not at all', async (t) => {
+t.test('a repeated change is notified once, the resolution of an unknown alert not at all', async (t) => {
   const driven = new Driven()
     .at(0, change('cpu', 'WARNING', at(0)), change('cpu', 'WARNING', at(0)), change('disk', null, at(0)))
     .at(30)
@@ -104,7 +104,7 @@ t.test('a change that comes twice is notified once, the end of the unknown not a
   t.same(driven.summary, ['30: raised WARNING cpu']);
 });
 
-t.test('the end of an older episode does not end the one that is open', async (t) => {
+t.test('the end of an older episode does not end the open one', async (t) => {
   const driven = new Driven()
     .at(0, change('cpu', 'WARNING', at(0), 'n/cpu/2'))
     .at(1, change('cpu', null, at(1), 'n/cpu/1'))
@@ -113,7 +113,7 @@ t.test('the end of an older episode does not end the one that is open', async (t
   t.equal(driven.plan.subjects['n/cpu']?.level, 'WARNING');
 });
 
-t.test('below min_severity nothing is notified; what falls below it is notified as changed, and no more', async (t) => {
+t.test('below min_severity nothing is notified; a fall below it is notified once, as changed', async (t) => {
   const driven = new Driven({ minSeverity: 'CRITICAL' })
     .at(0, change('cpu', 'WARNING', at(0)))
     .until(100)
@@ -126,7 +126,7 @@ t.test('below min_severity nothing is notified; what falls below it is notified 
   t.same(driven.summary, ['130: raised CRITICAL cpu', '230: changed WARNING cpu']);
 });
 
-t.test('a lower min_severity notifies what is open', async (t) => {
+t.test('lowering min_severity notifies open alerts', async (t) => {
   const driven = new Driven({ minSeverity: 'CRITICAL' }).at(0, change('cpu', 'WARNING', at(0))).at(50);
   driven.rules = { ...driven.rules, minSeverity: 'WARNING' };
   driven.plan = reconsidered(driven.plan, at(60));
@@ -134,7 +134,7 @@ t.test('a lower min_severity notifies what is open', async (t) => {
   t.same(driven.summary, ['90: raised WARNING cpu']);
 });
 
-t.test('what is open is notified again after repeat_hours, counted from the last notification', async (t) => {
+t.test('open alerts are notified again after repeat_hours, counted from the last notification', async (t) => {
   const driven = new Driven({ repeatMs: 4 * HOUR_MS })
     .at(0, change('cpu', 'WARNING', at(0)))
     .at(30)
@@ -147,7 +147,7 @@ t.test('what is open is notified again after repeat_hours, counted from the last
   t.equal(driven.until(200_000).notified.length, before, 'nothing is open: no reminder');
 });
 
-t.test('quiet hours let the severe through; the rest is notified once afterwards, also what is over', async (t) => {
+t.test('quiet hours let severe updates through; the rest is notified once afterwards, including what is over', async (t) => {
   const end = at(10_000);
   const driven = new Driven({ quietUntil: (ms) => (ms < end ? end : null), repeatMs: HOUR_MS })
     .at(0, change('cpu', 'WARNING', at(0)))
@@ -182,7 +182,7 @@ t.test(
   },
 );
 
-t.test('jobs: failed, recovered; what is OK, WARNING or switched off is no update', async (t) => {
+t.test('jobs: failures and recoveries are notified; OK, WARNING and disabled jobs are not', async (t) => {
   const driven = new Driven({ groupMs: 0, minSeverity: 'CRITICAL' })
     .at(0, jobChange('h', 'backup_logs', run('WARNING', 'WARNING  disk: nearly full')))
     .at(1, jobChange('h', 'backup_logs', run('UNKNOWN', 'no idea')))
@@ -193,7 +193,7 @@ t.test('jobs: failed, recovered; what is OK, WARNING or switched off is no updat
   t.same(silent.summary, []);
 });
 
-t.test('health_check: a change of its status, or a finding that was not there', async (t) => {
+t.test('health_check: a changed status or a new finding is notified', async (t) => {
   const disk = 'WARNING  disk: 1.9 GB free';
   const driven = new Driven({ groupMs: 0 })
     .at(0, jobChange('h', 'health_check', run('WARNING', 'OK  unit: active', disk)))
@@ -210,7 +210,7 @@ t.test('health_check: a change of its status, or a finding that was not there', 
   t.same(driven.notified[0]?.lines[0]?.subject.lines, [disk], 'only what is wrong is in it');
 });
 
-t.test('health_check: what has notifications of its own is not repeated, and the number of findings is no finding', async (t) => {
+t.test('health_check: findings with notifications of their own are not repeated, and the number of findings is no finding', async (t) => {
   const disk = 'WARNING  disk /: 1.9 GB free';
   const driven = new Driven({ groupMs: 0 })
     .at(
@@ -244,7 +244,7 @@ t.test('a clock that is set back delays nothing', async (t) => {
   t.same(driven.summary, ['30: raised WARNING cpu']);
 });
 
-t.test('a plan without a change stays the same object; what is resolved is removed', async (t) => {
+t.test('an unchanged plan remains the same object, and resolved subjects are removed', async (t) => {
   const driven = new Driven().at(0, change('cpu', 'WARNING', at(0))).at(30);
   t.equal(decide(driven.plan, RULES, at(40)).plan, driven.plan);
   driven.at(50, change('cpu', null, at(50))).at(80);

@@ -19,7 +19,7 @@ const entry = (queue: Queue, nowMs: number): string | null => {
   return next && 'entry' in next ? next.entry.id : null;
 };
 
-t.test('the pauses double from 5 seconds up to an hour, a quarter more or less', async (t) => {
+t.test('the pauses double from 5 seconds to an hour, with a random variation of a quarter', async (t) => {
   t.same(
     [1, 2, 3, 10, 11, 50].map((attempts) => backoffMs(attempts, 0.5) / 1000),
     [5, 10, 20, 2560, 3600, 3600],
@@ -28,7 +28,7 @@ t.test('the pauses double from 5 seconds up to an hour, a quarter more or less',
   t.ok(backoffMs(1, 0.999) < 6250);
 });
 
-t.test('in order, each once', async (t) => {
+t.test('delivers notifications in order, each once', async (t) => {
   let queue = filled('a', 'b');
   t.equal(entry(queue, NOW), 'a');
   queue = settled(queue, 'a', delivered, NOW, 0.5).queue;
@@ -37,7 +37,7 @@ t.test('in order, each once', async (t) => {
   t.equal(added(queue, 'b', 1, NOW).queue.waiting.length, 1, 'the same is not added twice');
 });
 
-t.test('a receiver that is down is asked again after a pause, not once for each that waits', async (t) => {
+t.test('a receiver that is down is retried after a pause, not once for each waiting notification', async (t) => {
   const queue = settled(filled('a', 'b'), 'a', retry, NOW, 0.5).queue;
   t.same(picked(queue, NOW + 4999), { atMs: NOW + 5000 });
   t.equal(entry(queue, NOW + 5000), 'b', 'what failed less often goes first');
@@ -45,7 +45,7 @@ t.test('a receiver that is down is asked again after a pause, not once for each 
   t.equal(entry(up, NOW + 5000), 'a');
 });
 
-t.test('one that fails for ever does not hold up the others', async (t) => {
+t.test('a notification that always fails does not delay the others', async (t) => {
   let queue = filled('poison', 'a', 'b', 'c');
   const sent: string[] = [];
   for (let nowMs = NOW; nowMs < NOW + HOUR_MS && sent.length < 3; nowMs += 1000) {
@@ -57,12 +57,12 @@ t.test('one that fails for ever does not hold up the others', async (t) => {
   t.same(sent, ['a', 'b', 'c']);
 });
 
-t.test('what the receiver asks for is kept to', async (t) => {
+t.test('the pause that the receiver requests is kept', async (t) => {
   const queue = settled(filled('a', 'b'), 'a', { kind: 'retry', detail: '429', afterMs: 90_000 }, NOW, 0).queue;
   t.same(picked(queue, NOW + 89_999), { atMs: NOW + 90_000 });
 });
 
-t.test('after a day it is dropped, and what is final at once; the next delivery ends the count', async (t) => {
+t.test('a notification is dropped after a day, or at once on a final failure; the next delivery resets the count', async (t) => {
   let queue = filled('a');
   let droppedMs = 0;
   for (let nowMs = NOW; nowMs < NOW + 2 * DAY_MS && droppedMs === 0; ) {
@@ -81,12 +81,12 @@ t.test('after a day it is dropped, and what is final at once; the next delivery 
   t.match(well, { dropped: 0, droppedInAll: 2 });
 });
 
-t.test('a clock that is set back does not hold it up', async (t) => {
+t.test('a clock that is set back does not delay a delivery', async (t) => {
   const queue = settled(filled('a'), 'a', retry, NOW, 0.5).queue;
   t.equal(entry(queue, NOW - DAY_MS), 'a');
 });
 
-t.test('count and bytes are bounded, and the oldest go', async (t) => {
+t.test('count and bytes are bounded, and the oldest are dropped', async (t) => {
   let queue = EMPTY_QUEUE;
   const gone: string[] = [];
   for (let i = 0; i < MAX_WAITING + 5; i++) {

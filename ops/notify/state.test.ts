@@ -26,7 +26,7 @@ const pending = { number: 1, queues: { webhook }, messages: { [message.id]: mess
 
 const onDisk = (folder: string): State => parseState(readFileSync(stateFile(folder), 'utf8'));
 
-t.test('what was saved is there after a restart', async (t) => {
+t.test('saved state is loaded after a restart', async (t) => {
   const folder = temporaryFolder(t);
   const lines: string[] = [];
   const log = (_: LogLevel, text: string) => lines.push(text);
@@ -58,7 +58,7 @@ t.test('a damaged file is reported, and replaced with the next change', async (t
   t.equal(onDisk(folder).cursor, 'after');
 });
 
-t.test('what is only noted costs no write of its own, and is there with the next, and after the end', async (t) => {
+t.test('a noted value causes no write of its own, and is saved with the next write and at the end', async (t) => {
   const folder = temporaryFolder(t);
   const file = await StateFile.open(folder, () => undefined);
   await file.save({ number: 1 });
@@ -87,9 +87,9 @@ t.test('each save resolves when it is on the disk, also while another is being w
   await Promise.all(saves);
 });
 
-t.test('while the disk refuses writes the state is in memory, which is logged once; later it is written', async (t) => {
+t.test('while writes fail the state stays in memory, which is logged once; it is written later', async (t) => {
   const folder = temporaryFolder(t);
-  writeFileSync(join(folder, 'ops'), ''); // No folder can be made there; also root is refused.
+  writeFileSync(join(folder, 'ops'), ''); // No folder can be created there, not even by root.
   const levels: string[] = [];
   const file = await StateFile.open(folder, (level) => levels.push(level));
   const before = levels.length;
@@ -105,7 +105,7 @@ t.test('while the disk refuses writes the state is in memory, which is logged on
   t.match(onDisk(folder), { cursor: 'b', number: 3 });
 });
 
-t.test('messages go with the last queue that has them', async (t) => {
+t.test('a message is removed with the last queue that contains it', async (t) => {
   const full = withChange(withChange(EMPTY_STATE, { queues: { webhook }, messages: { [message.id]: message } }), {
     queues: { command: webhook },
   });

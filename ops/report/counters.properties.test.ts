@@ -13,9 +13,9 @@ interface Step {
   readonly reboots: boolean;
   readonly restarts: boolean;
   readonly answered: boolean;
-  /** Of the sampling intervals, in percent. */
+  /** In percent of the sampling intervals. */
   readonly taken: number;
-  /** Of the samples taken, in percent; null: the service is not on the graph. */
+  /** In percent of the samples taken; null: the service is not on the graph. */
   readonly published: number | null;
 }
 
@@ -87,7 +87,7 @@ t.test('the counts never exceed the sampling intervals, and add up', async (t) =
   t.pass('added up');
 });
 
-t.test('if every interval has its sample and nothing restarts, none is lost', async (t) => {
+t.test('no sample is lost if every interval has its sample and nothing restarts', async (t) => {
   fc.assert(
     fc.property(steps, (of) => {
       const rows = rowsOf(of.map((one) => ({ ...one, answered: true, reboots: false, restarts: false, taken: 100, published: 100 })));

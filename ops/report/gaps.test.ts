@@ -12,7 +12,7 @@ const FROM = Date.parse('2026-03-01T00:00:00.000Z');
 const HOUR: Period = { fromMs: FROM, toMs: FROM + HOUR_MS };
 const BOOTED = 1000;
 
-/** A row a minute from second 30 on, changed by `change`. */
+/** One row per minute from second 30 on, changed by `change`. */
 function rowsOf(change: (row: ServiceRow, i: number) => Partial<ServiceRow> | null = () => ({})): ServiceRow[] {
   return Array.from({ length: 60 }, (_, i) => {
     const boot = BOOTED + 30 + 60 * i;
@@ -44,7 +44,7 @@ const gapsOf = (rows: ServiceRow[], hasEarlier = true) => {
   return rowGaps(placed, HOUR, hasEarlier, clockEvents(placed));
 };
 
-t.test('gaps between rows: suspends explain them, clock steps make none, a reboot is noted', async (t) => {
+t.test('gaps between rows: suspends explain them, clock steps cause none, a reboot is noted', async (t) => {
   t.match(gapsOf(rowsOf()), { count: 60, covered: 1, gaps: [], longestSeconds: 60, unscannedSeconds: 0 });
   const suspended = rowsOf((row, i) => (i < 10 ? {} : i < 20 ? null : { monotonicSeconds: (row.monotonicSeconds ?? 0) - 600 }));
   t.match(gapsOf(suspended), { longestSeconds: 60, gaps: [{ seconds: 60, excused: 'suspended for 600 s', remark: '' }] });
@@ -95,7 +95,7 @@ async function read(t: Test, stamps: readonly number[], events: readonly ClockEv
   return storedGaps(rest, 'unit_7', HOUR, { events, nowMs: HOUR.toMs + MINUTE_MS, signal: new AbortController().signal });
 }
 
-t.test('gaps between stored samples, over all pages', async (t) => {
+t.test('finds gaps between stored samples, across all pages', async (t) => {
   const stamps = Array.from({ length: 3600 }, (_, i) => FROM + i * 1000);
   t.match(await read(t, stamps), { problem: null, gaps: { count: 3600, covered: 1, gaps: [], longestSeconds: 1, unscannedSeconds: 0 } });
   const without = stamps.filter((_, i) => i < 1000 || i >= 1600);
@@ -116,7 +116,7 @@ t.test('gaps between stored samples, over all pages', async (t) => {
   t.match(await read(t, []), { gaps: { count: 0, longestSeconds: 3600 } });
 });
 
-t.test('a response that is cut off or not CSV is a problem, not a gap', async (t) => {
+t.test('a response that is truncated or not CSV is a problem, not a gap', async (t) => {
   for (const more of ['1,unit_7,OK,2026-03-01T0', '1,unit_7,OK,yesterday\r\n'])
     t.match(await read(t, [FROM], [], more), { gaps: null, problem: /^no response from the service: .*history/ });
 });

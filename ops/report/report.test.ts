@@ -33,14 +33,14 @@ async function serviceWith(t: Test, stamps: readonly number[], { node = 'unit_7'
   t.teardown(() => server.close());
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
-/** Collecting began a day late, and the machine with it. */
+/** The machine was started and collection began a day late. */
 const lastSixDays = (week: Minute[]): Minute[] =>
   week.slice(1440).map((minute) => ({ ...minute, started: isoUtc(START + 1439 * MINUTE_MS), bootedMs: START + 1438 * MINUTE_MS }));
 const restartedOnce = (_: Minute, i: number): Partial<Minute> =>
   i < 1000 ? {} : { started: isoUtc(START + 999 * MINUTE_MS + 30_000), samples: 30 + 60 * (i - 1000), cpuSeconds: 0.6 * (i - 999) };
 const everyMinute = (from: number, to: number): number[] => Array.from({ length: (to - from) / MINUTE_MS }, (_, i) => from + i * MINUTE_MS);
 
-t.test('a week without a fault, with its stored samples, is PASS', async (t) => {
+t.test('a week without a fault, with its stored samples, passes', async (t) => {
   const data = collect(t);
   const url = await serviceWith(t, everyMinute(START - HOUR_MS, END));
   const made = await write(data, {}, url);
@@ -78,7 +78,7 @@ t.test('a week without a fault, with its stored samples, is PASS', async (t) => 
     t.match(text, /It is not the 168-hour verdict/);
 });
 
-t.test('evidence that is missing: its criterion is INCOMPLETE, and says what is missing and how to get it', async (t) => {
+t.test('a criterion without evidence is INCOMPLETE, and shows what is missing and how to get it', async (t) => {
   const url = await serviceWith(t, everyMinute(START - HOUR_MS, END));
   const noAlerts = temporaryFolder(t);
   writeWeek(noAlerts, perfectWeek());
@@ -105,7 +105,7 @@ t.test('evidence that is missing: its criterion is INCOMPLETE, and says what is 
   }
 });
 
-t.test('without a response, or from another service: the stored samples are missing evidence', async (t) => {
+t.test('without a response, or from another service, the stored samples are missing evidence', async (t) => {
   const data = collect(t);
   const missing = async (url: string): Promise<string> => (await make(data, {}, url)).of.integrity.missing.join();
   t.match(await missing(NOT_THERE), /the stored samples: no response from the service: .*ECONNREFUSED/);
@@ -114,7 +114,7 @@ t.test('without a response, or from another service: the stored samples are miss
   t.match(await missing(late), /the stored samples: not scanned for/, 'what was removed since is no gap');
 });
 
-t.test('a gap in the stored samples', async (t) => {
+t.test('a long gap in the stored samples fails', async (t) => {
   const data = collect(t);
   const stamps = everyMinute(START - HOUR_MS, END).filter((ms) => ms < START + 5 * HOUR_MS || ms >= START + 5 * HOUR_MS + 6 * MINUTE_MS);
   const { of, status } = await make(data, {}, await serviceWith(t, stamps));
@@ -122,7 +122,7 @@ t.test('a gap in the stored samples', async (t) => {
   t.equal(status, 'CRITICAL');
 });
 
-t.test('too few samples, too much memory, too much CPU', async (t) => {
+t.test('too few samples, too much memory or too much CPU fails', async (t) => {
   const few = await reportOf(t, (week) => week.map((minute, i) => ({ ...minute, samples: 5000 + Math.floor(59.3 * i) })));
   t.match(few.of.reliability, { verdict: 'FAIL', measured: { value: /^98\.83/ } });
   const just = await reportOf(t, (week) => week.map((minute, i) => ({ ...minute, samples: 5000 + Math.floor(59.5 * i) })));
@@ -133,7 +133,7 @@ t.test('too few samples, too much memory, too much CPU', async (t) => {
     ['not sampled', 0],
     ['not published', 7055],
   ]);
-  // /status is not read at one moment: one counter may be a sample ahead of the other in any row.
+  // The counters of /status are not read at the same moment: one may be a sample ahead of the other in any row.
   const uneven = await reportOf(t, (week) => week.map((minute, i) => ({ ...minute, unpublished: i % 2 })));
   t.match(uneven.of.reliability.summary, /^60473\d of 604740 statuses published/);
   const leak = await reportOf(t, (week) => week.map((minute, i) => ({ ...minute, memoryBytes: 60e6 + (i / 60) * 1e6 })));
@@ -142,7 +142,7 @@ t.test('too few samples, too much memory, too much CPU', async (t) => {
   t.match(busy.of.performance, { verdict: 'FAIL' });
 });
 
-t.test('torn lines, unreadable ones and files of other columns do not stop it', async (t) => {
+t.test('torn lines, unreadable lines and files with other columns do not stop the report', async (t) => {
   const data = collect(t);
   const file = (name: string): string => join(data, 'metrics', name);
   appendFileSync(file('metrics_2026-03-02.csv'), '2026-03-02T23:59:30.000Z,123,uni');
@@ -156,7 +156,7 @@ t.test('torn lines, unreadable ones and files of other columns do not stop it', 
   t.match([of.uptime.verdict, of.stability.verdict], ['PASS', 'PASS']);
 });
 
-t.test('alerts: by the files, and whether the rows agree', async (t) => {
+t.test('alerts are judged by the files, and by whether the rows agree', async (t) => {
   const open = (CRITICAL: number) => (week: Minute[]) => {
     for (const minute of week) minute.status = { open_alerts: { WARNING: 0, ERROR: 0, CRITICAL } };
     return undefined;
@@ -209,7 +209,7 @@ t.test('alerts: by the files, and whether the rows agree', async (t) => {
   t.match((await make(never)).of.alerts, { verdict: 'INCOMPLETE', missing: [/nothing in alerts/] });
 });
 
-t.test('periods', async (t) => {
+t.test('selects the rows of a period', async (t) => {
   const data = collect(t);
   const rows = async (options: Record<string, string | boolean>): Promise<number> =>
     Number.parseInt((await make(data, options)).report.run.how[0] ?? '', 10);
@@ -232,7 +232,7 @@ t.test('periods', async (t) => {
   }
 });
 
-t.test('nothing collected: UNKNOWN, with where to look; --dry-run and --out', async (t) => {
+t.test('reports UNKNOWN with the remedy if nothing was collected; supports --dry-run and --out', async (t) => {
   const empty = temporaryFolder(t);
   t.match(await make(empty), { status: 'UNKNOWN', lines: [/^UNKNOWN {2}no rows .*is collect_metrics scheduled/] });
   const data = collect(t, (week) => week.slice(-10));

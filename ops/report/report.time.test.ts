@@ -5,9 +5,9 @@ import { HOUR_MS, isoUtc, MINUTE_MS } from '../../src/core/time/time.ts';
 import { collect, make, reportOf, rowsOf } from './testing/made.ts';
 import { type Minute, START } from './testing/week.ts';
 
-// What happened to the service and to the clocks within the week.
+// Events of the service and of the clocks within the week.
 
-t.test('restarts of the service, with another version, and with the machine: listed with what is known of them', async (t) => {
+t.test('restarts of the service, with another version and with the machine are listed with their known details', async (t) => {
   const week = (count: number) => (minutes: Minute[]) => {
     minutes.forEach((minute, i) => {
       if (i >= 1000)
@@ -44,7 +44,7 @@ t.test('restarts of the service, with another version, and with the machine: lis
   t.match(rowsOf(three.of.uptime, /^Monitoring gaps/), [[/./, /./, Number, 'the machine was off']]);
 });
 
-t.test('a service that was down: samples that were not taken, and a gap of the data', async (t) => {
+t.test('a service that was down has missing samples and a gap in the data', async (t) => {
   const down = (minutes: number) => (week: Minute[]) => {
     for (const minute of week.slice(500, 500 + minutes)) minute.answered = false;
     for (const [i, minute] of week.slice(500 + minutes).entries())
@@ -59,7 +59,7 @@ t.test('a service that was down: samples that were not taken, and a gap of the d
   t.match(report.notes, [/^In 102 of 10080 rows the service did not respond: ECONNREFUSED/]);
 });
 
-t.test('a service not seen at the end was not up', async (t) => {
+t.test('a service not seen at the end fails', async (t) => {
   const { of } = await reportOf(t, (week) => {
     for (const minute of week.slice(-10)) minute.answered = false;
     return undefined;
@@ -67,7 +67,7 @@ t.test('a service not seen at the end was not up', async (t) => {
   t.match(of.uptime, { verdict: 'FAIL', measured: { label: 'last seen before the end' } });
 });
 
-t.test('gaps between rows', async (t) => {
+t.test('judges gaps between rows', async (t) => {
   const short = await reportOf(t, (week) => week.filter((_, i) => i < 100 || i >= 104));
   t.match(short.of.integrity, { verdict: 'INCOMPLETE', measured: { value: 300 } });
   const long = await reportOf(t, (week) => week.filter((_, i) => i < 100 || i >= 105));
@@ -87,7 +87,7 @@ t.test('gaps between rows', async (t) => {
   t.match(other.of.reliability.summary, /^604380 of 604380/);
 });
 
-t.test('collecting that began within the week is no gap, and no week', async (t) => {
+t.test('a collection that began within the week is neither a gap nor a whole week', async (t) => {
   const first = await reportOf(t, (week) =>
     week.slice(1440).map((minute) => ({ ...minute, started: isoUtc(START + 1439 * MINUTE_MS), bootedMs: START + 1438 * MINUTE_MS })),
   );
@@ -99,7 +99,7 @@ t.test('collecting that began within the week is no gap, and no week', async (t)
   t.match((await make(data)).of.uptime.verdict, 'PASS', 'and the service itself says that it ran');
 });
 
-t.test('a clock that is set is shown as such: neither gap nor missing time', async (t) => {
+t.test('a clock step is listed, and is neither a gap nor missing time', async (t) => {
   for (const step of [HOUR_MS, -HOUR_MS, -90_000]) {
     const { of } = await reportOf(t, (week) => {
       // Set right again two days later, so that the week ends in time.
@@ -118,7 +118,7 @@ t.test('a clock that is set is shown as such: neither gap nor missing time', asy
   }
 });
 
-t.test('a wall clock that is slewed, and clocks that are read one after the other', async (t) => {
+t.test('tolerates a slewed wall clock, and clocks that are read one after the other', async (t) => {
   for (const slewedMs of [2000, -2000]) {
     const { of, report } = await reportOf(t, (week) => {
       for (const [i, minute] of week.entries()) {
@@ -134,7 +134,7 @@ t.test('a wall clock that is slewed, and clocks that are read one after the othe
   }
 });
 
-t.test('sleep is shown as such, and no sample is expected of it', async (t) => {
+t.test('a suspend is listed, and no sample is expected during it', async (t) => {
   const { of } = await reportOf(t, (week) => {
     for (const minute of week.slice(3060)) Object.assign(minute, { sleptSeconds: 3590, samples: minute.samples - 3590 });
     return week.filter((_, i) => i < 3000 || i >= 3060);

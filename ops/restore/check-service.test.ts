@@ -6,7 +6,7 @@ import { checkService } from './check-service.ts';
 const DAY_MS = 86_400_000;
 const NOW = Date.parse('2026-03-04T12:00:00Z');
 
-/** A service as it answers after a restore. */
+/** A service as it responds after a restore. */
 class Answers extends RestClient {
   readonly #state: string;
   readonly #quarantined: readonly string[];
@@ -41,7 +41,7 @@ function backup(nodes: readonly (readonly [string, number, number, number])[]): 
 
 const options = { nowMs: NOW, seconds: 0, signal: new AbortController().signal };
 
-t.test('every sample of the last days', async (t) => {
+t.test('requires every sample of the last days', async (t) => {
   const database = backup([
     ['a', 1000, 3, 1],
     ['b', 500, 2, 1],
@@ -50,13 +50,13 @@ t.test('every sample of the last days', async (t) => {
   await t.rejects(checkService(new Answers({ a: 1000, b: 499 }), database, options), { message: 'of 1500 samples the service finds 1499' });
 });
 
-t.test('of an older backup the ends of what is kept as means may be missing', async (t) => {
+t.test('tolerates missing ends of the averaged data of an older backup', async (t) => {
   const database = backup([['a', 1000, 30, 22]]);
   t.same(await checkService(new Answers({ a: 992 }), database, options), { samples: 992 });
   await t.rejects(checkService(new Answers({ a: 900 }), database, options), { message: /finds 900/ });
 });
 
-t.test('nodes with a wrong clock, and what is too old, decide nothing', async (t) => {
+t.test('ignores nodes with a wrong clock, and data that is too old', async (t) => {
   const database = backup([
     ['a', 1000, 3, 1],
     ['1970', 700, 20_000, 19_999],
@@ -65,7 +65,7 @@ t.test('nodes with a wrong clock, and what is too old, decide nothing', async (t
   t.same(await checkService(new Answers({ a: 1000 }), database, options), { samples: 1000 });
 });
 
-t.test('a storage that is not well', async (t) => {
+t.test('rejects a storage that is not healthy', async (t) => {
   const database = backup([['a', 10, 3, 1]]);
   await t.rejects(checkService(new Answers({ a: 10 }, 'degraded'), database, options), {
     message: /not ready after 0 s: its storage is degraded: no space/,

@@ -11,7 +11,7 @@ import { lockNamed } from './job-lock.ts';
 const folder = temporaryFolder(t);
 
 const log: string[] = [];
-/** A program in the place of edge-health's. */
+/** A program in place of that of edge-health. */
 function child(text: string, graceSeconds = 5) {
   const file = join(folder, `${Math.random().toString(36).slice(2)}.sh`);
   writeFileSync(file, text);
@@ -25,7 +25,7 @@ const never = new AbortController().signal;
 const isAlive = (pid: number): boolean =>
   existsSync(`/proc/${pid}`) && !/^State:\s+[ZX]/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
 
-t.test('output and exit status of a child process decide', async (t) => {
+t.test('the output and the exit status of a child process give the result', async (t) => {
   t.same(
     await child('echo "$@"; env | grep -cE "^(NOTIFY_SOCKET|WATCHDOG_USEC)="; echo "<4>careful" >&2; exit 1')(
       'backup_logs',
@@ -76,7 +76,7 @@ t.test('a child that ignores SIGTERM is killed, with its group', async (t) => {
   await until('its child is gone', () => !isAlive(Number(readFileSync(file, 'utf8'))));
 });
 
-t.test('within this process', async (t) => {
+t.test('a job can run within this process', async (t) => {
   const context = { config: DEFAULT_CONFIG, dataFolder: folder } as JobContext;
   let outcome: () => Promise<{ status: 'OK'; lines: string[]; document: null }> = async () => ({
     status: 'OK',

@@ -31,7 +31,7 @@ async function apply(machine: SimulatedMachine, kind: string, seconds: number): 
   }
 }
 
-t.test('after whatever happened to clock and machine, jobs neither pause nor run too often', async (t) => {
+t.test('whatever happened to the clock and the machine, jobs neither pause nor run too often', async (t) => {
   const property = fc.asyncProperty(zone, fc.nat(YEAR_SECONDS), fc.array(event, { maxLength: 5 }), async (timezone, seconds, events) => {
     const start = new Date(START_MS + seconds * 1000).toISOString();
     const machine = new SimulatedMachine(t, start, { timezone, backup_logs: '30 2 * * *' });

@@ -3,7 +3,7 @@ import { DEFAULT_CONFIG } from '../../src/config/schema.ts';
 import type { Run } from './job-records.ts';
 import { SimulatedMachine, settle } from './testing/simulated.ts';
 
-/** One job alone: the others are off. */
+/** Only one job: the others are off. */
 const ONLY_BACKUP = { health_check: 'off', collect_metrics: 'off', collect_alerts: 'off' };
 
 t.test('jobs run on schedule, and their results are recorded', async (t) => {
@@ -33,7 +33,7 @@ t.test('jobs run on schedule, and their results are recorded', async (t) => {
   t.same(machine.durable.at(-1), machine.live);
 });
 
-t.test('the live copy is always recent, the disk is spared', async (t) => {
+t.test('the live copy is always recent, and the disk is rarely written', async (t) => {
   const machine = new SimulatedMachine(t, '2026-06-10T12:00:01Z', {
     health_check: 'off',
     collect_alerts: 'off',
@@ -48,7 +48,7 @@ t.test('the live copy is always recent, the disk is spared', async (t) => {
   await machine.scheduler.stop();
 });
 
-t.test('a job never runs twice at a time', async (t) => {
+t.test('a job never runs twice at the same time', async (t) => {
   const machine = new SimulatedMachine(t, '2026-06-10T12:00:30Z', { timeouts: { ...DEFAULT_CONFIG.ops.timeouts, collect_metrics: 600 } });
   machine.result = null;
   machine.start();
@@ -67,7 +67,7 @@ t.test('a job never runs twice at a time', async (t) => {
   await machine.scheduler.stop();
 });
 
-t.test('a job beyond its timeout is ended; one that hangs is not started again', async (t) => {
+t.test('a job beyond its timeout is ended; a hung job is not started again', async (t) => {
   const timeouts = { health_check: 60, collect_metrics: 60, collect_alerts: 60, backup_logs: 60, generate_7day_report: 60 };
   const machine = new SimulatedMachine(t, '2026-06-10T23:59:59Z', { ...ONLY_BACKUP, backup_logs: '*/5 * * * *', timeouts });
   machine.result = null;
@@ -103,7 +103,7 @@ t.test('a job beyond its timeout is ended; one that hangs is not started again',
   await machine.scheduler.stop();
 });
 
-t.test('suspended for three nights: one backup, soon after resuming', async (t) => {
+t.test('after a suspend of three nights one backup runs, soon after resuming', async (t) => {
   const machine = new SimulatedMachine(t, '2026-06-10T20:00:01Z');
   machine.start();
   await machine.run(100);
@@ -121,7 +121,7 @@ t.test('suspended for three nights: one backup, soon after resuming', async (t) 
   await machine.scheduler.stop();
 });
 
-t.test('switched off for three nights: the same', async (t) => {
+t.test('after three nights switched off one backup runs', async (t) => {
   const machine = new SimulatedMachine(t, '2026-06-10T20:00:01Z');
   machine.start();
   await machine.run(100);
@@ -156,7 +156,7 @@ t.test('a backup that was interrupted, or not caught up yet, is not lost', async
   machine.start(); // Killed before it was caught up.
   await machine.run(15);
   t.same(machine.took(), ['backup_logs catch_up 2026-06-11T00:00:47']);
-  machine.start('reboot'); // The power goes in the middle of it,
+  machine.start('reboot'); // The power fails in the middle of it,
   t.match(machine.job('backup_logs'), { next: '2026-06-11T00:00:47.000Z' }, 'overdue');
   await machine.run(3);
   machine.start('reboot'); // and again before it was caught up.
@@ -167,7 +167,7 @@ t.test('a backup that was interrupted, or not caught up yet, is not lost', async
   await machine.scheduler.stop();
 });
 
-t.test('a restart within a minute neither repeats nor leaves out', async (t) => {
+t.test('a restart within a minute neither repeats nor skips a run', async (t) => {
   const machine = new SimulatedMachine(t, '2026-06-10T11:59:50Z');
   machine.start();
   for (let times = 0; times < 10; times += 1) {
@@ -183,7 +183,7 @@ t.test('a restart within a minute neither repeats nor leaves out', async (t) => 
   await machine.scheduler.stop();
 });
 
-t.test('a clock that is put forward, back, or lost', async (t) => {
+t.test('a clock that is set forward, set back or lost is handled', async (t) => {
   const machine = new SimulatedMachine(t, '2026-06-10T12:00:30Z');
   machine.start();
   await machine.run(100);
@@ -211,7 +211,7 @@ t.test('a clock that is put forward, back, or lost', async (t) => {
   await machine.scheduler.stop();
 });
 
-t.test('a computer without a clock of its own: it starts in 1970, and the clock is set later', async (t) => {
+t.test('a computer without a real-time clock starts in 1970, until its clock is set', async (t) => {
   const machine = new SimulatedMachine(t, '2026-06-10T20:00:30Z');
   machine.start();
   await machine.run(100);
@@ -233,7 +233,7 @@ t.test('a computer without a clock of its own: it starts in 1970, and the clock 
   await machine.scheduler.stop();
 });
 
-t.test('runs by hand count', async (t) => {
+t.test('manual runs are counted', async (t) => {
   const machine = new SimulatedMachine(t, '2026-06-10T12:00:30Z', ONLY_BACKUP);
   machine.start();
   const run: Omit<Run, 'started'> = {
@@ -267,7 +267,7 @@ t.test('another configuration takes effect at once, and only for what it changes
   await machine.scheduler.stop();
 });
 
-t.test('a schedule that was changed meanwhile has missed nothing', async (t) => {
+t.test('a schedule that was changed while the scheduler was off has missed no run', async (t) => {
   const machine = new SimulatedMachine(t, '2026-06-10T12:00:30Z');
   machine.start();
   await machine.scheduler.stop();
@@ -278,7 +278,7 @@ t.test('a schedule that was changed meanwhile has missed nothing', async (t) => 
   await machine.scheduler.stop();
 });
 
-t.test('jobs that do not end in time do not hold up the end', async (t) => {
+t.test('jobs that do not end in time do not delay the end of the scheduler', async (t) => {
   const machine = new SimulatedMachine(t, '2026-06-10T23:59:59Z', ONLY_BACKUP);
   machine.result = null;
   machine.start('kill');
@@ -294,7 +294,7 @@ t.test('jobs that do not end in time do not hold up the end', async (t) => {
   await settle();
 });
 
-t.test('nights in which clocks change', async (t) => {
+t.test('a nightly job runs once in a night with a daylight saving change', async (t) => {
   for (const [night, runAt, evening] of [
     ['spring', '2026-03-29T01:00:00', '2026-03-28T22:59:30Z'],
     ['autumn', '2026-10-25T00:30:00', '2026-10-24T21:59:30Z'],
@@ -310,7 +310,7 @@ t.test('nights in which clocks change', async (t) => {
   }
 });
 
-/** Runs daily jobs across a change of the local clock, beside jobs that follow it. */
+/** Runs a daily job across a change of the local clock, together with jobs that run every minute, five minutes and hour. */
 async function acrossChange(t: Test, timezone: string, from: string, hours: number, backup: string) {
   const machine = new SimulatedMachine(t, from, { timezone, backup_logs: backup, collect_alerts: '0 * * * *' });
   machine.start();
@@ -328,7 +328,7 @@ async function acrossChange(t: Test, timezone: string, from: string, hours: numb
   return { times: machine.took('backup_logs').map((line) => line.slice(-14, -3)), next };
 }
 
-t.test('a daily time that clocks leave out in spring runs once, when they are put forward', async (t) => {
+t.test('a daily time that is skipped in spring runs once, when the clock is set forward', async (t) => {
   t.same(await acrossChange(t, 'Europe/Berlin', '2026-03-29T00:00:30Z', 3, '30 2 * * *'), { times: ['03-29T01:00'], next: '03-30T00:30' });
   t.same(await acrossChange(t, 'Europe/Berlin', '2026-03-29T00:00:30Z', 3, '0,20,40 2 * * *'), {
     times: ['03-29T01:00'],
@@ -348,7 +348,7 @@ t.test('a daily time that clocks leave out in spring runs once, when they are pu
   });
 });
 
-t.test('a daily time that comes twice in autumn runs once, the first time', async (t) => {
+t.test('a daily time that occurs twice in autumn runs once, the first time', async (t) => {
   t.same(await acrossChange(t, 'Europe/Berlin', '2026-10-24T23:00:30Z', 4, '30 2 * * *'), { times: ['10-25T00:30'], next: '10-26T01:30' });
   t.same(await acrossChange(t, 'America/New_York', '2026-11-01T04:00:30Z', 4, '30 1 * * *'), {
     times: ['11-01T05:30'],
@@ -364,11 +364,11 @@ t.test('a daily time that comes twice in autumn runs once, the first time', asyn
   });
 });
 
-t.test('a zone without summer time, half an hour off', async (t) => {
+t.test('a zone without daylight saving time and with a half-hour offset is supported', async (t) => {
   t.same(await acrossChange(t, 'Asia/Kolkata', '2026-03-28T17:00:30Z', 3, '0 0 * * *'), { times: ['03-28T18:30'], next: '03-29T18:30' });
 });
 
-t.test('a restart in the hour that comes twice does not repeat a daily job', async (t) => {
+t.test('a restart in the repeated hour does not repeat a daily job', async (t) => {
   const machine = new SimulatedMachine(t, '2026-10-25T00:29:30Z', { ...ONLY_BACKUP, timezone: 'Europe/Berlin', backup_logs: '30 2 * * *' });
   machine.start();
   await machine.run(45 * 60, 15);
@@ -380,7 +380,7 @@ t.test('a restart in the hour that comes twice does not repeat a daily job', asy
   await machine.scheduler.stop();
 });
 
-t.test('late, but not too late', async (t) => {
+t.test('a slightly late run is still scheduled, a later one is missed and caught up', async (t) => {
   for (const [seconds, run, missed] of [
     [30, 'backup_logs schedule 2026-06-11T00:00:29', 0],
     [32, 'backup_logs catch_up 2026-06-11T00:00:41', 1],
@@ -415,7 +415,7 @@ t.test('a clock set back repeats no backup within three hours, and nothing withi
   await machine.scheduler.stop();
 });
 
-t.test('a clock that is set forward by years: the heartbeat comes first, and node-cron does not list every minute', async (t) => {
+t.test('after a clock jump of years the heartbeat comes first, and node-cron does not list every minute', async (t) => {
   const machine = new SimulatedMachine(t, '2026-06-10T12:00:30Z');
   machine.start();
   await machine.run(5);
@@ -429,7 +429,7 @@ t.test('a clock that is set forward by years: the heartbeat comes first, and nod
   await machine.scheduler.stop();
 });
 
-t.test('a clock that is behind at the start: nothing is missed until it is set', async (t) => {
+t.test('with a clock that is behind at the start nothing is missed until it is set', async (t) => {
   const machine = new SimulatedMachine(t, '2026-06-10T20:00:30Z');
   machine.start();
   await machine.run(100);
@@ -449,7 +449,7 @@ t.test('a clock that is behind at the start: nothing is missed until it is set',
   await machine.scheduler.stop();
 });
 
-t.test('where only a backup is scheduled, daylight saving is noticed by the heartbeat', async (t) => {
+t.test('if only a backup is scheduled, the heartbeat detects a daylight saving change', async (t) => {
   const machine = new SimulatedMachine(t, '2026-03-29T00:00:30Z', { ...ONLY_BACKUP, timezone: 'Europe/Berlin', backup_logs: '30 2 * * *' });
   machine.start();
   await machine.run(2 * 3600, 15);

@@ -12,7 +12,7 @@ const contextOf = (dataFolder: string, signal = new AbortController().signal): J
   ({ dataFolder, signal, trigger: 'manual', nowMs: Date.now, log: () => undefined }) as unknown as JobContext;
 const programOf = (name: string, run: () => Promise<JobResult>): Job => ({ name, run }) as unknown as Job;
 
-t.test('what a run by hand leaves for the scheduler', async (t) => {
+t.test('a manual run is left for the scheduler', async (t) => {
   const data = temporaryFolder(t);
   const failed: JobResult = { status: 'CRITICAL', lines: ['CRITICAL  disk full'], document: null };
   t.equal(
@@ -63,7 +63,7 @@ const context = { dataFolder, signal: new AbortController().signal, trigger: pro
 await runInOwnProcess({ name: 'backup_logs', run }, context, { options: {}, positionals: [] });
 `;
 
-t.test("the scheduler's child leaves its run only if it outlives the scheduler", async (t) => {
+t.test('a child of the scheduler leaves its run only if it outlives the scheduler', async (t) => {
   for (const outlives of [true, false]) {
     const data = temporaryFolder(t);
     const argv = [
@@ -75,7 +75,7 @@ t.test("the scheduler's child leaves its run only if it outlives the scheduler",
       data,
       'catch_up',
     ];
-    // A shell stands for the scheduler.
+    // A shell takes the part of the scheduler.
     const parent = spawn('/bin/sh', ['-c', `"$0" "$@" & wait`, process.execPath, ...argv], { stdio: ['ignore', 'pipe', 'inherit'] });
     await once(parent.stdout, 'data');
     const ended = once(parent.stdout, 'close');

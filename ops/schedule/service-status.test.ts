@@ -31,7 +31,7 @@ t.test('the status line is in local time', async (t) => {
   t.equal(statusLine({ ...document, jobs: [newRecord('backup_logs', 'off')] }, 'UTC'), '0 jobs');
 });
 
-t.test('ready once, a ping for each beat, the line when it changes', async (t) => {
+t.test('sends ready once, a ping for each beat, and the status line when it changes', async (t) => {
   const sent: string[] = [];
   const ping = watchdogPing({ via: 'test', notify: (state) => void sent.push(state) });
   ping('one');

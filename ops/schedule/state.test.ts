@@ -28,7 +28,7 @@ const EARLY = documentAt('2026-06-10T12:00:00.000Z');
 const LATE = documentAt('2026-06-10T12:05:00.000Z');
 const LATE_MS = Date.parse('2026-06-10T12:05:00.000Z');
 
-t.test('both copies, of which the newer counts', async (t) => {
+t.test('of both copies the newer one counts', async (t) => {
   const { data, live, open } = folders(t);
   t.same(readState(data), { document: NEVER, isLive: false });
   const files = open();
@@ -49,7 +49,7 @@ t.test('both copies, of which the newer counts', async (t) => {
   t.same(open().load(), EARLY);
 });
 
-t.test('of two copies with the same beat the live one counts: it is written at every change, the durable one later', async (t) => {
+t.test('of two copies with the same beat the live one counts, because the durable one is written later', async (t) => {
   const { data, open } = folders(t);
   const files = open();
   const ended = documentAt('2026-06-10T12:05:00.000Z', '2026-06-10T12:04:00.000Z');
@@ -59,7 +59,7 @@ t.test('of two copies with the same beat the live one counts: it is written at e
   t.same(open().load(), ended);
 });
 
-t.test('writes that meet each other end with the last', async (t) => {
+t.test('concurrent writes end with the last one', async (t) => {
   const { data, open } = folders(t);
   const files = open();
   await Promise.all([files.saveDurable(EARLY), files.saveDurable(EARLY), files.saveDurable(LATE)]);
@@ -121,7 +121,7 @@ const RUN = {
   lines: ['OK'],
 } as const;
 
-t.test('runs by hand are loaded once', async (t) => {
+t.test('manual runs are loaded once', async (t) => {
   const { data, log } = folders(t);
   const logged = (level: string, message: string): void => void log.push(`${level} ${message}`);
   t.same(takeRuns(data, logged), []);
@@ -139,7 +139,7 @@ t.test('runs by hand are loaded once', async (t) => {
   t.same(takeRuns(data, logged), []);
 });
 
-t.test('one process at a time holds the lock of a job, and is shown', async (t) => {
+t.test('one process at a time holds the lock of a job, and the holder is shown', async (t) => {
   const { data, open } = folders(t);
   const byHand = lockByHand(data, 'backup_logs', LATE_MS);
   t.ok(byHand);

@@ -14,7 +14,7 @@ t.test('every part has tests, and every folder of system tests is a part', async
   t.ok(existsSync(`${ROOT}/test/faults`));
 });
 
-t.test('CONTRIBUTING.md has the table of parts', async (t) => {
+t.test('CONTRIBUTING.md contains the table of parts', async (t) => {
   const page = readFileSync(`${ROOT}/CONTRIBUTING.md`, 'utf8');
   for (const { name, proves, needs, minutes } of PARTS) t.match(page, `| \`${name}\` | ${proves} | ${needs} | ${minutes} |`);
 });

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { OPTIMIZE_FROM_HERTZ, Optimizer } from './optimizer.ts';
 
-/** How often the compiler was enabled after so many seconds at a rate. */
+/** How often the compiler was enabled after this many seconds at a rate. */
 function enabledAt(hertz: number, seconds: number): number {
   let [now, enabled] = [100, 0];
   const optimizer = new Optimizer(

@@ -50,7 +50,7 @@ t.test('reports of all folders are listed, the newest first, and can be read in 
   }
 });
 
-t.test('what is no report is not listed and does not block: damaged, half-written, a FIFO, a folder', async (t) => {
+t.test('files that are not reports are not listed and do not block: damaged, half-written, a FIFO, a folder', async (t) => {
   const folder = temporaryFolder(t);
   const reports = new Reports([folder]);
   reportIn(folder, 'good', 1000);
@@ -74,7 +74,7 @@ t.test('what is no report is not listed and does not block: damaged, half-writte
   t.equal(await reports.read('fifo', 'html'), 'missing');
 });
 
-t.test('a report that is written again is read again, one that is removed disappears', async (t) => {
+t.test('a rewritten report is read again, and a removed one disappears', async (t) => {
   const folder = temporaryFolder(t);
   const reports = new Reports([folder]);
   reportIn(folder, 'run', 1000);
@@ -109,7 +109,7 @@ t.test('the run of `harness start` is shown until it has ended, also before its 
   t.equal((await reports.list())?.running, null);
 });
 
-t.test('while the disk hangs one read is under way, requests get no response in time, and all is well after that', async (t) => {
+t.test('while the disk hangs one read is in progress and requests time out; reports are served again afterwards', async (t) => {
   const folder = temporaryFolder(t);
   let begun = 0;
   let resume = (): void => undefined;

@@ -12,7 +12,7 @@ const status = {
   timestamp: '2026-01-01T00:00:00.000Z',
 } as const;
 
-t.test('a ping is sent only because the service made progress', async (t) => {
+t.test('a ping is sent only if the service made progress', async (t) => {
   const sent: string[] = [];
   const logged: string[] = [];
   let now = 100;

@@ -182,7 +182,7 @@ t.test('a connection without data is closed, before its first bytes and later; k
   t.equal(closed.length, before, 'comments keep the connection');
 });
 
-t.test('a server that ends the stream can ask for a shorter pause', async (t) => {
+t.test('a server that ends the stream can request a shorter pause', async (t) => {
   const { asked } = await follow(
     t,
     (_request, response, visit) => {

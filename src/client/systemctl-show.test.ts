@@ -14,7 +14,7 @@ function systemctl(t: Test, script: string): NodeJS.ProcessEnv {
   return { PATH: folder };
 }
 
-t.test('properties of several units', async (t) => {
+t.test('returns the properties of several units', async (t) => {
   const text = 'Id=a.service\nActiveState=active\nDescription=x=y\n\nActiveState=inactive\nId=b.service\n';
   t.same(parseShownUnits(text, ['Id', 'ActiveState', 'Description']), [
     { Id: 'a.service', ActiveState: 'active', Description: 'x=y' },
@@ -25,20 +25,20 @@ t.test('properties of several units', async (t) => {
   for (const none of ['[not set]', 'infinity', '18446744073709551615', '', '-1']) t.equal(numberOf(none), null, none);
 });
 
-t.test('parsing fails for no output of systemctl', async () => {
+t.test('parsing does not fail for any output of systemctl', async () => {
   fc.assert(
     fc.property(fc.string({ unit: fc.constantFrom(...'Id=\n[]x9 infty') }), (text) => Array.isArray(parseShownUnits(text, ['Id']))),
     { numRuns: runs(100, 2000), seed: SEED },
   );
 });
 
-t.test('one call of systemctl', async (t) => {
+t.test('queries all units with one call of systemctl', async (t) => {
   const environment = systemctl(t, 'echo "Id=$*"');
   const given = await showUnits(['a.service', 'b@*.service'], ['Id', 'Result'], { environment });
   t.same(given, { kind: 'units', units: [{ Id: 'show --all --property=Id,Result -- a.service b@*.service', Result: '' }] });
 });
 
-t.test('without an answer', async (t) => {
+t.test('reports why systemctl gave no response', async (t) => {
   t.match(await showUnits(['a'], ['Id'], { environment: { PATH: '/nowhere' } }), { kind: 'no systemd', why: 'systemd is not installed' });
   const complains = (text: string) => showUnits(['a'], ['Id'], { environment: systemctl(t, `echo "${text}" >&2; exit 1`) });
   t.match(await complains('System has not been booted with systemd as init system (PID 1). Cannot operate.'), { kind: 'no systemd' });

@@ -4,12 +4,12 @@ import { expectedTopics, Publishers, TopicSearch } from './topic-subscription.ts
 const ALL = { healthStatus: null, alerts: null };
 const ROOT = { healthStatus: '/health_status', alerts: '/alerts' };
 
-t.test('the topics of a node name', async (t) => {
+t.test('the topics are derived from the node name', async (t) => {
   t.same(expectedTopics('health_monitor'), ROOT);
   t.same(expectedTopics('site/robot1/guard'), { healthStatus: '/site/robot1/health_status', alerts: '/site/robot1/alerts' });
 });
 
-t.test('found where expected: nothing changes', async (t) => {
+t.test('a node found on the expected topic changes nothing', async (t) => {
   const search = new TopicSearch('health_monitor');
   t.same(search.topics, ROOT);
   t.equal(search.foundOn('/health_status'), false);
@@ -17,7 +17,7 @@ t.test('found where expected: nothing changes', async (t) => {
   t.same(search.topics, ROOT);
 });
 
-t.test('not found: everywhere and the expected topics alternately', async (t) => {
+t.test('a node not found is searched for on all topics and on the expected ones alternately', async (t) => {
   const search = new TopicSearch('health_monitor');
   const turns = [1, 2, 3].map(() => [search.tryOther(), search.topics]);
   t.same(turns, [
@@ -30,7 +30,7 @@ t.test('not found: everywhere and the expected topics alternately', async (t) =>
   t.equal(search.tryOther(), false);
 });
 
-t.test('found on the expected topic while subscribed to all', async (t) => {
+t.test('a node found on the expected topic while subscribed to all topics ends the search', async (t) => {
   const search = new TopicSearch('health_monitor');
   search.tryOther();
   t.equal(search.foundOn('/health_status'), true);
@@ -53,13 +53,13 @@ t.test('a restart is a new publisher, and none of its numbers is missing', async
   t.same(publishers.receive(by('c', 1)), { missing: 0, isAlternating: false });
 });
 
-t.test('two publishers of one node', async (t) => {
+t.test('two publishers of one node are detected', async (t) => {
   const publishers = new Publishers();
   const found = [by('a', 1), by('b', 1), by('a', 2), by('a', 3), by('b', 2)].map((arrived) => publishers.receive(arrived).isAlternating);
   t.same(found, [false, false, true, false, true]);
 });
 
-t.test('a transport without sequence numbers', async (t) => {
+t.test('a transport without sequence numbers reports nothing missing', async (t) => {
   const publishers = new Publishers();
   t.same(publishers.receive(by(null, null)), { missing: 0, isAlternating: false });
 });

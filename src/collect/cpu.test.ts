@@ -27,7 +27,7 @@ class Machine {
     this.source = new CpuSource(procRoot, () => this.nowSeconds);
   }
 
-  /** Busy and idle ticks since boot, then a reading. */
+  /** Advances the busy and idle ticks since boot, then takes a reading. */
   async read(busy: number, idle: number): Promise<Answer> {
     const next = join(this.procRoot, 'stat.next');
     writeFileSync(next, `cpu  ${busy} 0 0 ${idle} 0 0 0 0 0 0\ncpu0 1 1 1 1\n`);
@@ -52,7 +52,7 @@ t.test('old kernels have fewer counters, newer ones may have more', async (t) =>
   t.same(parseCpuTicks('cpu 1 2 3 4'), { idle: 4, total: 10 }, 'without a line end');
 });
 
-t.test('what is not the aggregate line is refused', async (t) => {
+t.test('a line other than the aggregate line is refused', async (t) => {
   const garbage = [
     '',
     '\n',
@@ -73,7 +73,7 @@ t.test('what is not the aggregate line is refused', async (t) => {
   for (const text of garbage) t.throws(() => parseCpuTicks(text), { name: 'ImplausibleReading' }, JSON.stringify(text));
 });
 
-t.test('the share of time that was not idle', async (t) => {
+t.test('returns the share of time that was not idle', async (t) => {
   const before: CpuTicks = { idle: 1000, total: 2000 };
   t.equal(cpuPercent(before, { idle: 1100, total: 2100 }), 0);
   t.equal(cpuPercent(before, { idle: 1000, total: 2100 }), 100);
@@ -86,7 +86,7 @@ t.test('steal is busy, iowait is idle', async (t) => {
   t.equal(cpuPercent(before, parseCpuTicks('cpu 0 0 0 150 60 0 0 5\n')), 0);
 });
 
-t.test('no percentage where no tick passed or a counter went backwards', async (t) => {
+t.test('there is no percentage if no tick passed or a counter went backwards', async (t) => {
   const before: CpuTicks = { idle: 1000, total: 2000 };
   t.equal(cpuPercent(before, before), null);
   t.equal(cpuPercent(before, { idle: 990, total: 2100 }), null, 'idle went backwards');
@@ -94,7 +94,7 @@ t.test('no percentage where no tick passed or a counter went backwards', async (
   t.equal(cpuPercent(before, { idle: 1110, total: 2100 }), null, 'a busy counter went backwards');
 });
 
-t.test('the first reading has no value, the second has', async (t) => {
+t.test('the first reading has no value, the second one has', async (t) => {
   const machine = new Machine(temporaryFolder(t));
   t.match(await machine.read(1000, 1000), { problem: /first reading/ });
   machine.nowSeconds += 1;
@@ -115,7 +115,7 @@ t.test('at 1 Hz each reading is compared with the one before it', async (t) => {
   t.same(values, [10, 90, 0, 100, 50]);
 });
 
-t.test('at 4 Hz too, though timers come a little early or late', async (t) => {
+t.test('at 4 Hz too, even if timers fire slightly early or late', async (t) => {
   const machine = new Machine(temporaryFolder(t));
   await machine.read(0, 0);
   const values: number[] = [];
@@ -147,7 +147,7 @@ t.test('at 1000 Hz the pair spans a quarter of a second, so that one tick is not
   t.ok(Math.max(...values) <= 100 * (6 / 24) + 0.01, `at most 25 %, was ${Math.max(...values)}`);
 });
 
-t.test('at 1000 Hz a change of load is fully seen a quarter of a second later', async (t) => {
+t.test('at 1000 Hz a change of load is fully visible a quarter of a second later', async (t) => {
   const machine = new Machine(temporaryFolder(t));
   let [busy, idle] = [0, 0];
   let fullSince = Number.NaN;
@@ -209,7 +209,7 @@ t.test('an unreadable stat is an error, and the next reading has its pair again'
   t.same(await machine.read(60, 40), { problem: null, value: 60 });
 });
 
-t.test('the real /proc/stat of this machine', async (t) => {
+t.test('reads the real /proc/stat of this machine', async (t) => {
   const now = (): number => performance.now() / 1000;
   const source = new CpuSource('/proc', now);
   t.teardown(() => source.close());
@@ -221,10 +221,10 @@ t.test('the real /proc/stat of this machine', async (t) => {
   t.ok(value >= 0 && value <= 100, `${value} %`);
 });
 
-t.test('an exception of whoever takes the answer is not mistaken for a failed reading', async (t) => {
+t.test('an exception in the callback is not mistaken for a failed reading', async (t) => {
   const source = new CpuSource('/proc', () => performance.now() / 1000);
   t.teardown(() => source.close());
-  await ask(source); // From here on /proc is read at once.
+  await ask(source); // From here on /proc is read synchronously.
   let answers = 0;
   const take = (): void => {
     answers += 1;

@@ -11,7 +11,7 @@ function ask(source: DiskSource): Promise<{ problem: string | null; value: numbe
   return new Promise((resolve) => source.read((error, value) => resolve({ problem: error?.message ?? null, value })));
 }
 
-/** Answers for the paths given, in a later turn as the real one does; every path asked is noted. */
+/** Responds for the given paths, in a later turn as the real source does; every requested path is recorded. */
 function statfsOf(known: Readonly<Record<string, Blocks | Error>>, asked: string[] = []): Statfs {
   return (path, callback) => {
     asked.push(path);
@@ -25,7 +25,7 @@ function statfsOf(known: Readonly<Record<string, Blocks | Error>>, asked: string
 
 const percentUsed = (percent: number): Blocks => ({ blocks: 1000, bfree: 1000 - percent * 10, bavail: 1000 - percent * 10 });
 
-t.test('used of used and available', async (t) => {
+t.test('usage is the used part of used and available space', async (t) => {
   t.equal(diskPercent({ blocks: 1000, bfree: 1000, bavail: 1000 }), 0);
   t.equal(diskPercent({ blocks: 1000, bfree: 250, bavail: 250 }), 75);
   t.equal(diskPercent({ blocks: 1000, bfree: 0, bavail: 0 }), 100);
@@ -36,7 +36,7 @@ t.test('the reserve for root is neither used nor available', async (t) => {
   t.equal(diskPercent({ blocks: 1000, bfree: 50, bavail: 0 }), 100, 'users can write nothing');
 });
 
-t.test('numbers that cannot be true are refused', async (t) => {
+t.test('impossible numbers are refused', async (t) => {
   const impossible: Blocks[] = [
     { blocks: 0, bfree: 0, bavail: 0 },
     { blocks: 1000, bfree: 1001, bavail: 900 },
@@ -46,16 +46,16 @@ t.test('numbers that cannot be true are refused', async (t) => {
   for (const blocks of impossible) t.throws(() => diskPercent(blocks), { name: 'ImplausibleReading' }, JSON.stringify(blocks));
 });
 
-t.test('the same as df shows, which rounds up to a whole percent', async (t) => {
+t.test('the result matches df, which rounds up to a whole percent', async (t) => {
   for (const path of ['/', temporaryFolder(t)]) {
-    // What others write in between can move the number by a hair across a whole percent: then it is asked again.
+    // Other programs that write in between can move the number slightly across a whole percent; it is then read again.
     let [shown, value] = [Number.NaN, Number.NaN];
     for (let attempt = 0; attempt < 5 && Math.ceil(value) !== shown; attempt += 1) {
       const df = execFileSync('df', ['--output=pcent', path], { encoding: 'utf8' });
       shown = Number(/(\d+)%/.exec(df)?.[1]);
       value = (await ask(new DiskSource([path], now))).value;
     }
-    // Rounded to hundredths, almost nothing used is 0, where df shows 1 %.
+    // Rounded to hundredths, an almost empty file system is 0 %, where df shows 1 %.
     t.ok(value >= shown - 1.005 && value <= shown + 0.005, `${path}: ${value} %, df shows ${shown} %`);
   }
 });
@@ -124,7 +124,7 @@ t.test('a path that cannot be read is named with its reason, and the fullest of 
   t.match(real.readings()[1], { path: missing, percent: null, problem: /^ENOENT/ });
 });
 
-t.test('where no path can be read the metric is unavailable, and each is named', async (t) => {
+t.test('if no path can be read the metric is unavailable, and each path is named', async (t) => {
   const source = new DiskSource(['/gone', '/odd'], now, statfsOf({ '/odd': { blocks: 0, bfree: 0, bavail: 0 } }));
   t.match((await ask(source)).problem, /^\/odd: 0 blocks.*; \/gone: ENOENT/);
 });
@@ -167,13 +167,13 @@ t.test('with any number of hanging mounts the pool has free threads, and / is me
   t.equal(source.readings().at(-1)?.problem, 'not read: other paths do not respond');
 });
 
-t.test('a path that the unit hides is unavailable, not the empty file system laid over it', async (t) => {
+t.test('a path that the unit hides is unavailable, instead of showing the empty file system mounted over it', async (t) => {
   const folder = temporaryFolder(t);
   const hidden = join(folder, 'home');
   mkdirSync(hidden, { mode: 0 });
   const homes = new DiskSource([folder, hidden], now);
   const { problem } = await ask(homes);
-  chmodSync(hidden, 0o700); // Else only root could remove it.
+  chmodSync(hidden, 0o700); // Otherwise only root could remove it.
   t.equal(problem, null);
   t.match(homes.readings()[1], { path: hidden, percent: null, problem: /^hidden from the service; allow it with ProtectHome=/ });
   let looks = 0;

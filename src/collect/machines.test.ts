@@ -21,7 +21,7 @@ const clocks: Clocks = {
   bootSeconds: () => null,
 };
 
-/** Everything that is measured on a machine, from its files to the samples. */
+/** All measurements of a machine, from its files to the samples. */
 class Collector {
   readonly samples: Sample[] = [];
   readonly temperature: TemperatureSource;
@@ -63,10 +63,10 @@ for (const name of fixtureNames()) {
     await until('there is a load', () => {
       if (collector.reading('cpu_percent') !== undefined) return true;
       const state = sampler.probeStates().find(({ metric }) => metric === 'cpu_percent');
-      // Nothing was read since the file was replaced.
+      // Nothing has been read since the file was replaced.
       if (!state || state.failures === failures) return false;
       failures = state.failures;
-      // The second half follows the first; the first again where the load came too late for a sample.
+      // The second half follows the first; the first is repeated if the load came too late for a sample.
       half = half === 1 && /no tick/.test(state.problem ?? '') ? 0 : 1;
       put(halves[half]);
       return false;
@@ -80,7 +80,7 @@ for (const name of fixtureNames()) {
   });
 }
 
-/** What the kernel knows of this process's children: those that run, and the page faults of those that have ended. */
+/** What the kernel reports about the children of this process: the running ones, and the page faults of those that have ended. */
 function children(): { running: number; endedFaults: number } {
   const fields = (pid: string): string[] => {
     try {
@@ -95,7 +95,7 @@ function children(): { running: number; endedFaults: number } {
   return { running, endedFaults: Number(own[8]) + Number(own[10]) };
 }
 
-t.test('the kernel tells of every child process', async (t) => {
+t.test('the kernel reports every child process', async (t) => {
   const before = children();
   execFileSync('true');
   const after = children();

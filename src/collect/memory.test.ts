@@ -16,14 +16,14 @@ function meminfo(total: number, available: number): string {
   return line('MemTotal', total) + line('MemFree', 1) + line('MemAvailable', available) + line('Buffers', 7);
 }
 
-t.test('what is not available is in use', async (t) => {
+t.test('memory that is not available is in use', async (t) => {
   t.equal(parseMemoryPercent(meminfo(1000, 1000)), 0);
   t.equal(parseMemoryPercent(meminfo(1000, 750)), 25);
   t.equal(parseMemoryPercent(meminfo(1000, 0)), 100);
   t.equal(parseMemoryPercent(meminfo(2 ** 40, 2 ** 39)), 50, 'a pebibyte');
 });
 
-t.test('what cannot be true is refused', async (t) => {
+t.test('impossible values are refused', async (t) => {
   const garbage = [
     '',
     'garbage',
@@ -41,7 +41,7 @@ t.test('what cannot be true is refused', async (t) => {
   for (const text of garbage) t.throws(() => parseMemoryPercent(text), { name: 'ImplausibleReading' }, JSON.stringify(text));
 });
 
-t.test('a missing, empty or garbled meminfo is an error, a good one afterwards is read', async (t) => {
+t.test('a missing, empty or garbled meminfo is an error, and a valid one is read afterwards', async (t) => {
   const procRoot = temporaryFolder(t);
   const path = join(procRoot, 'meminfo');
   const source = new MemorySource(procRoot);
@@ -58,7 +58,7 @@ t.test('a missing, empty or garbled meminfo is an error, a good one afterwards i
   t.same(await ask(source), { problem: null, value: 25 });
 });
 
-t.test('the real /proc/meminfo, again and again', async (t) => {
+t.test('reads the real /proc/meminfo repeatedly', async (t) => {
   const source = new MemorySource('/proc');
   t.teardown(() => source.close());
   for (let i = 0; i < 3; i += 1) {
@@ -69,10 +69,10 @@ t.test('the real /proc/meminfo, again and again', async (t) => {
   }
 });
 
-t.test('an exception of whoever takes the answer is not mistaken for a failed reading', async (t) => {
+t.test('an exception in the callback is not mistaken for a failed reading', async (t) => {
   const source = new MemorySource('/proc');
   t.teardown(() => source.close());
-  await ask(source); // From here on /proc is read at once.
+  await ask(source); // From here on /proc is read synchronously.
   let answers = 0;
   const take = (): void => {
     answers += 1;

@@ -3,7 +3,7 @@ import type { Metric } from '../core/metrics.ts';
 import { DEADLINE_SECONDS, Probe } from './probe.ts';
 import type { ReadCallback, Source } from './source.ts';
 
-/** A source that does what the test says, and a clock that the test moves. */
+/** A source that behaves as the test defines, and a clock that the test moves. */
 class Bench {
   nowSeconds = 1000;
   settled = 0;
@@ -52,7 +52,7 @@ t.test('before the first reading it is unavailable with a reason', async (t) => 
   });
 });
 
-t.test('a good reading, rounded to hundredths', async (t) => {
+t.test('a good reading is rounded to hundredths', async (t) => {
   const bench = new Bench();
   t.equal(bench.start(), true);
   t.equal(bench.settled, 0);
@@ -79,7 +79,7 @@ t.test('0 is a value', async (t) => {
   t.equal(bench.state.available, true);
 });
 
-t.test('a reading is current for the deadline, and not longer', async (t) => {
+t.test('a reading is current until the deadline, and not longer', async (t) => {
   const bench = new Bench();
   bench.behave = (callback) => callback(null, 50);
   bench.start();

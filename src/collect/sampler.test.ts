@@ -22,7 +22,7 @@ interface Due {
   readonly action: () => void;
 }
 
-/** A computer whose time passes only in waiting and in work that the test asks for; timers may be late as on a real one. */
+/** A computer whose time passes only while waiting and during work that the test defines; timers may be late, as on a real one. */
 class Machine implements Clocks {
   /** How late every timer is. */
   latenessSeconds = 0;
@@ -55,7 +55,7 @@ class Machine implements Clocks {
     this.#due = this.#due.filter((each) => each !== due);
   }
 
-  /** The processor is busy, or taken away: nothing else happens meanwhile. */
+  /** The processor is busy, or taken away: nothing else happens in this time. */
   block(seconds: number): void {
     this.#nowSeconds += seconds;
   }
@@ -96,7 +96,7 @@ class Machine implements Clocks {
   }
 }
 
-/** A source that answers at once with its value, unless the test says otherwise. */
+/** A source that responds at once with its value, unless the test defines otherwise. */
 class FakeSource implements Source {
   readonly metric: Metric;
   reads = 0;
@@ -120,7 +120,7 @@ class FakeSource implements Source {
 
 interface Taken {
   readonly interval: number;
-  /** Seconds after the start at which it was handed on. */
+  /** Seconds after the start at which it was passed on. */
   readonly atSeconds: number;
   readonly sample: Sample;
 }

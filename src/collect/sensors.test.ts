@@ -30,7 +30,7 @@ function zone(id: string, celsius: number | null): SensorCandidate {
   return candidate(id, celsius, `/sys/class/thermal/${id}/temp`);
 }
 
-t.test('millidegrees', async (t) => {
+t.test('values are converted from millidegrees', async (t) => {
   t.equal(parseMillidegrees('61348\n'), 61.348);
   t.equal(parseMillidegrees('-263200\n'), -263.2);
   t.equal(parseMillidegrees('0'), 0);
@@ -39,13 +39,13 @@ t.test('millidegrees', async (t) => {
   }
 });
 
-t.test('what drivers give for "not there" is not possible', async (t) => {
+t.test('values that drivers return for "not there" are implausible', async (t) => {
   for (const celsius of [-273, -256, -40, 150, 255, 65261.85, Number.NaN]) t.equal(isPossibleCelsius(celsius), false, `${celsius}`);
   for (const celsius of [-39, -5, 0, 20, 105, 149]) t.equal(isPossibleCelsius(celsius), true, `${celsius}`);
 });
 
 for (const name of fixtureNames()) {
-  t.test(`${name}: its unreadable files cannot be read`, async (t) => {
+  t.test(`${name}: reading its unreadable files fails with their error`, async (t) => {
     const { root, unreadable } = materialiseFixture(t, name);
     for (const { path, error } of unreadable) {
       await t.rejects(new OccasionalReader().read(join(root, path)), { code: error === 'EAGAIN' ? 'EAGAIN' : 'EISDIR' }, path);
@@ -149,14 +149,14 @@ t.test('known sensors come before hotter ones, whatever the order they are found
   }
 });
 
-t.test('of two known ones the preferred is taken, unless it gives nothing', async (t) => {
+t.test('of two known sensors the preferred one is chosen, unless it returns nothing', async (t) => {
   const zoneOfPackage = zone('x86_pkg_temp', 70);
   t.equal(chooseSensor([zoneOfPackage, candidate('coretemp/Package id 0', 60)], null).chosen?.id, 'coretemp/Package id 0');
   t.equal(chooseSensor([zoneOfPackage, candidate('coretemp/Package id 0', null)], null).chosen, zoneOfPackage);
   t.equal(chooseSensor([zoneOfPackage, candidate('coretemp/Package id 0', -256)], null).chosen, zoneOfPackage);
 });
 
-t.test('without a known one, the hottest plausible zone, before anything hotter in hwmon', async (t) => {
+t.test('without a known sensor, the hottest plausible zone is chosen, before anything hotter in hwmon', async (t) => {
   const candidates = [
     zone('board-thermal', 41),
     zone('stuck', 0),
@@ -173,12 +173,12 @@ t.test('without a known one, the hottest plausible zone, before anything hotter 
   t.match(rejected.find(({ id }) => id === 'dead')?.reason, /EAGAIN/);
 });
 
-t.test('without a plausible zone, the hottest plausible of hwmon', async (t) => {
+t.test('without a plausible zone, the hottest plausible sensor of hwmon is chosen', async (t) => {
   const candidates = [zone('stuck', 0), candidate('nct6775/SYSTIN', 35), candidate('nct6775/CPUTIN', 47), candidate('nct6775/AUXTIN', 127)];
   t.equal(chooseSensor(candidates, null).chosen?.id, 'nct6775/CPUTIN');
 });
 
-t.test('none where nothing is plausible, or nothing is there', async (t) => {
+t.test('no sensor is chosen if nothing is plausible or nothing exists', async (t) => {
   const { chosen, reason, rejected } = chooseSensor([zone('stuck', 0), zone('dead', null)], null);
   t.equal(chosen, null);
   t.match(reason, /plausible/);
@@ -190,19 +190,19 @@ t.test('none where nothing is plausible, or nothing is there', async (t) => {
   t.same(await findSensors(join(temporaryFolder(t), 'missing')), []);
 });
 
-t.test('a configured sensor is kept while it gives nothing', async (t) => {
+t.test('a configured sensor is kept while it returns nothing', async (t) => {
   const dead = candidate('nvme/Composite', null);
   t.equal(chooseSensor([zone('cpu-thermal', 50), dead], 'nvme/Composite').chosen, dead);
 });
 
-t.test('of several with the configured name, the first that gives a value', async (t) => {
+t.test('of several sensors with the configured name, the first one that returns a value is chosen', async (t) => {
   const answering = candidate('acpitz', 27.8, '/sys/class/thermal/thermal_zone1/temp');
   const impossible = { ...candidate('acpitz', -263.2, '/sys/class/thermal/thermal_zone0/temp'), problem: '-263.2 °C is not possible' };
   t.equal(chooseSensor([impossible, answering], 'acpitz').chosen, answering);
   t.equal(chooseSensor([impossible], 'acpitz').chosen, impossible);
 });
 
-t.test('names in hwmon: the label, else the file; the driver, else the folder', async (t) => {
+t.test('names in hwmon: the label, otherwise the file; the driver, otherwise the folder', async (t) => {
   const sysRoot = temporaryFolder(t);
   writeTree(sysRoot, {
     'class/hwmon/hwmon10/name': 'late\n',
@@ -231,7 +231,7 @@ t.test('names in hwmon: the label, else the file; the driver, else the folder', 
   );
 });
 
-t.test('empty, garbled and failing sensors are candidates with a problem, and cost the others nothing', async (t) => {
+t.test('empty, garbled and failing sensors are candidates with a problem, and do not affect the others', async (t) => {
   const sysRoot = temporaryFolder(t);
   writeTree(sysRoot, {
     ...zoneFiles([

@@ -6,7 +6,7 @@ import { fixtureNames, makeUnreadable, materialiseFixture, writeTree } from '../
 import { toHundredths } from '../core/metrics.ts';
 import { TemperatureSource } from './temperature.ts';
 
-/** Longer than the interval at which a missing sensor is looked for. */
+/** Longer than the interval at which a missing sensor is searched for. */
 const LONG_SECONDS = 60;
 
 /** A source on a tree, with a clock that the test moves. */
@@ -115,7 +115,7 @@ t.test('unavailable while the file is empty, garbled, impossible, failing or abs
   }
 });
 
-t.test('an error for a moment costs that moment only, without a wait for the next search', async (t) => {
+t.test('a momentary error affects that moment only, without a wait for the next search', async (t) => {
   const sysRoot = temporaryFolder(t);
   writePc(sysRoot);
   const path = join(sysRoot, 'class/hwmon/hwmon0/temp1_input');
@@ -167,7 +167,7 @@ t.test('another driver that takes over the number is never read in its place', a
   t.equal(await thermometer.read(), 50, 'and back under its new number');
 });
 
-t.test('numbers that were swapped while it failed', async (t) => {
+t.test('hwmon numbers swapped during a failure are recognized', async (t) => {
   const sysRoot = temporaryFolder(t);
   writePc(sysRoot);
   const hwmon = (number: number): string => join(sysRoot, `class/hwmon/hwmon${number}`);
@@ -184,7 +184,7 @@ t.test('numbers that were swapped while it failed', async (t) => {
   t.same([...seen], [50]);
 });
 
-t.test('of two sensors with the same name it stays with the one it chose', async (t) => {
+t.test('a sensor whose driver is loaded later is found', async (t) => {
   const sysRoot = temporaryFolder(t);
   writeTree(sysRoot, {
     'class/thermal/thermal_zone0/type': 'acpitz\n',
@@ -218,7 +218,7 @@ t.test('a sensor whose driver is loaded later is found', async (t) => {
   t.equal(thermometer.source.choice?.chosen?.id, 'coretemp/Package id 0');
 });
 
-t.test('a configured sensor wins, and is not replaced while it is missing', async (t) => {
+t.test('a configured sensor takes precedence, and is not replaced while it is missing', async (t) => {
   const sysRoot = temporaryFolder(t);
   writePc(sysRoot);
   const configured = new Thermometer(sysRoot, 'nvme/Composite');
@@ -238,7 +238,7 @@ t.test('a configured sensor wins, and is not replaced while it is missing', asyn
   t.equal(await missing.read(), 33);
 });
 
-t.test('searches asked for at the same time are one, and all of them wait for it', async (t) => {
+t.test('searches requested at the same time are one search, and all callers wait for it', async (t) => {
   const sysRoot = temporaryFolder(t);
   writePc(sysRoot);
   const thermometer = new Thermometer(sysRoot);

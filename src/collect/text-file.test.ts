@@ -30,7 +30,7 @@ async function settleDescriptors(path: string): Promise<number> {
   return descriptorsOf(path);
 }
 
-t.test('a file of a recorded tree is read anew each time, though it is replaced', async (t) => {
+t.test('a file of a recorded tree is read again each time, even if it is replaced', async (t) => {
   const path = join(temporaryFolder(t), 'temp');
   writeFileSync(path, '41000\n');
   const file = new TextFile(path);
@@ -46,14 +46,14 @@ t.test('a file of a recorded tree is read anew each time, though it is replaced'
   t.equal(await settleDescriptors(path), 0);
 });
 
-t.test('it reads no more than asked for', async (t) => {
+t.test('reads no more than requested', async (t) => {
   const path = join(temporaryFolder(t), 'long');
   writeFileSync(path, 'x'.repeat(10_000));
   t.equal((await read(new TextFile(path, 64))).length, 64);
   t.equal((await read(new TextFile(path))).length, 4096);
 });
 
-t.test('a pipe that nobody writes to responds EAGAIN, a folder EISDIR', async (t) => {
+t.test('a pipe without a writer returns EAGAIN, a folder EISDIR', async (t) => {
   const folder = temporaryFolder(t);
   makeUnreadable(t, join(folder, 'pipe'), 'EAGAIN');
   mkdirSync(join(folder, 'folder'));
@@ -77,7 +77,7 @@ for (const path of [PROC_FILE, SYSFS_FILE]) {
     t.equal(await settleDescriptors(path), 0);
   });
 
-  t.test(`${path}: closed while a read is under way, it is closed when that has ended`, async (t) => {
+  t.test(`${path}: closed during a read, it is closed when the read has ended`, async (t) => {
     for (const readsBefore of [0, 1]) {
       const file = new TextFile(path);
       for (let i = 0; i < readsBefore; i += 1) await read(file);
@@ -97,7 +97,7 @@ t.test('procfs is read at once, anything else later', async (t) => {
     [new TextFile(SYSFS_FILE), false],
     [new TextFile(path), false],
   ] as const) {
-    await read(file); // Finds out what it is.
+    await read(file); // Detects the file system.
     let answered = false;
     const done = new Promise<void>((resolve) =>
       file.read(() => {
@@ -111,7 +111,7 @@ t.test('procfs is read at once, anything else later', async (t) => {
   }
 });
 
-t.test('read occasionally: the text, or the error', async (t) => {
+t.test('an occasional read returns the text or the error', async (t) => {
   const path = join(temporaryFolder(t), 'name');
   const reader = new OccasionalReader();
   await t.rejects(reader.read(path), { code: 'ENOENT' });
@@ -120,20 +120,20 @@ t.test('read occasionally: the text, or the error', async (t) => {
   t.equal(await settleDescriptors(path), 0);
 });
 
-t.test('a file that hangs is given up, not asked again while it hangs, and asked again after that', async (t) => {
-  // No time at all: the thread pool cannot have answered by the time the deadline is looked at.
+t.test('a file that hangs is abandoned, not read again while it hangs, and read again after that', async (t) => {
+  // No time at all: the thread pool cannot have responded when the deadline is checked.
   const path = join(temporaryFolder(t), 'slow');
   writeFileSync(path, '1\n');
   const reader = new OccasionalReader(0);
   const answer = reader.read(path);
   const end = performance.now() + 20;
-  while (performance.now() < end); // The timer is due before any answer can be delivered.
+  while (performance.now() < end); // The timer is due before any response can be delivered.
   const again = answer.catch((error: NodeJS.ErrnoException) => {
     t.equal(error.code, 'ETIMEDOUT');
     return reader.read(path);
   });
   await t.rejects(again, { code: 'ETIMEDOUT', message: /still hanging/ });
-  // The late answer arrives in one of the loop's next turns, and ends the hanging.
+  // The late response arrives in one of the next turns of the loop, and ends the hang.
   let problem = 'still hanging';
   for (let turn = 0; turn < 10_000 && problem.includes('still hanging'); turn += 1) {
     await new Promise(setImmediate);

@@ -19,7 +19,7 @@ function found(path: string): string {
   return loaded.errors.map((error) => error.found).join('; ');
 }
 
-t.test('reads a file', async (t) => {
+t.test('a configuration file is read', async (t) => {
   t.same(loadConfig(file('empty.yaml', '')), { ok: true, config: DEFAULT_CONFIG });
   t.same(loadConfig(file('named.yaml', 'node_name: arm\n')), { ok: true, config: { ...DEFAULT_CONFIG, node_name: 'arm' } });
   t.same(loadConfig(file('windows.yaml', '\uFEFFnode_name: arm\r\n')), { ok: true, config: { ...DEFAULT_CONFIG, node_name: 'arm' } });

@@ -37,7 +37,7 @@ t.test('progress is a sample that was stored and published in time', async (t) =
   t.match(at(100, 60, 222), /122\.0 s old/);
 });
 
-t.test('the line of systemctl status', async (t) => {
+t.test('the line of systemctl status is formatted', async (t) => {
   t.match(
     summaryLine({ ...quiet, restartNeeded: ['rest.host: a needs a restart; still b', 'rest.port: 1 needs a restart; still 2'] }),
     /; restart needed for rest\.host, rest\.port$/,

@@ -28,7 +28,7 @@ t.test('for any text, every character of the result is visible', async (t) => {
   t.pass();
 });
 
-t.test('escaped characters and their escapes', async (t) => {
+t.test('each kind of character has its escape', async (t) => {
   t.equal(printable('robot 7: "Jörg", 運用, 🤖, \\ and $(id)'), 'robot 7: "Jörg", 運用, 🤖, \\ and $(id)');
   t.equal(printable('a\nb\r\tc\x1b[31m\x7f\x85'), 'a\\nb\\r\\tc\\x1b[31m\\x7f\\x85');
   t.equal(printable('\u202e\u2066\u200b\ufeff\u2028\u{e0001}\ud800'), '\\u{202e}\\u{2066}\\u{200b}\\u{feff}\\u{2028}\\u{e0001}\\u{d800}');

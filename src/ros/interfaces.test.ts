@@ -3,7 +3,7 @@ import t from 'tap';
 import * as generated from './interfaces.generated.ts';
 import type { Layout, MessageType, ServiceType } from './interfaces.ts';
 
-/** Names to hashes, as ROS 2's own generator wrote them. */
+/** Names and hashes as the generator of ROS 2 wrote them. */
 const EXPECTED = JSON.parse(readFileSync(new URL('../../testkit/fixtures/ros2-type-hashes.json', import.meta.url), 'utf8')) as Record<
   string,
   string

@@ -222,7 +222,7 @@ t.test('arbitrary messages are refused or converted, and never throw', async (t)
   );
   const fields = (layout: { fields: readonly (readonly [string, unknown])[] }): fc.Arbitrary<Record<string, unknown>> =>
     fc.record(Object.fromEntries(names(layout).map((field) => [field, hostile])), { requiredKeys: [] });
-  /** Anything at all, any fields, or a good message with one field replaced. */
+  /** Arbitrary values, arbitrary fields, or a valid message with one field replaced. */
   const messages = (good: object, layout: { fields: readonly (readonly [string, unknown])[] }): fc.Arbitrary<unknown> =>
     fc.oneof(
       hostile,

@@ -81,7 +81,7 @@ async function rig(t: Test): Promise<Rig> {
   };
 }
 
-t.test('a participant that announces thousands of endpoints', async (t) => {
+t.test('a participant that announces thousands of endpoints is bounded', async (t) => {
   const { network, participant, writer, introduce, sentTo, works, time } = await rig(t);
   const stranger = new ForgedParticipant(1);
   await introduce(stranger);
@@ -119,7 +119,7 @@ t.test('many participants share the limits', async (t) => {
   await works(t);
 });
 
-t.test('thousands of invented participants', async (t) => {
+t.test('thousands of invented participants are bounded', async (t) => {
   const { network, participant, sentTo, works, time } = await rig(t);
   let received = 0;
   for (let number = 1; number <= runs(1100, 10_000); number += 1) {
@@ -144,7 +144,7 @@ t.test('thousands of invented participants', async (t) => {
   t.equal(later, sent, 'and nothing any more');
 });
 
-t.test('announcements with invalid, broadcast or own addresses', async (t) => {
+t.test('announcements with invalid, broadcast or own addresses are ignored', async (t) => {
   const { network, participant, wire, time } = await rig(t);
   const flights: Flight[] = [];
   wire.onFlight = (flight) => {
@@ -175,7 +175,7 @@ t.test('announcements with invalid, broadcast or own addresses', async (t) => {
   t.equal(participant.peerCount, 3, 'own addresses are accepted from this machine');
 });
 
-t.test('the usable ones of several addresses are taken', async (t) => {
+t.test('the usable addresses of several are used', async (t) => {
   const { network, participant, time, wire } = await rig(t);
   const to = new Set<string>();
   wire.onFlight = ({ to: address, from, isMulticast }) => {
@@ -198,7 +198,7 @@ t.test('the usable ones of several addresses are taken', async (t) => {
   t.same([...to], [address.join('.')]);
 });
 
-t.test('endless requests', async (t) => {
+t.test('endless requests are bounded', async (t) => {
   const { network, participant, writer, introduce, sentTo, works, time } = await rig(t);
   for (let i = 0; i < 10; i += 1) participant.write(writer, Buffer.alloc(50_000, 'x'));
   await time.pass(1);
@@ -219,7 +219,7 @@ t.test('endless requests', async (t) => {
   await works(t);
 });
 
-t.test('replayed datagrams, its own and those of others', async (t) => {
+t.test('replayed datagrams, its own and those of others, have no effect', async (t) => {
   const { network, participant, writer, friend, wire, works, time } = await rig(t);
   const recorded: Flight[] = [];
   wire.onFlight = (flight) => recorded.push({ ...flight, datagram: Buffer.from(flight.datagram) });
@@ -244,7 +244,7 @@ t.test('replayed datagrams, its own and those of others', async (t) => {
   await works(t);
 });
 
-t.test('one participant announces endpoints of another', async (t) => {
+t.test('a participant cannot announce endpoints of another', async (t) => {
   const { network, participant, writer, friend, introduce, works } = await rig(t);
   const stranger = new ForgedParticipant(1);
   await introduce(stranger);

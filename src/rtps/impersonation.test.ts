@@ -144,7 +144,7 @@ t.test('machines with two networks in common', async (t) => {
   t.same(a.reader.samples, all);
   t.same(b.reader.samples, all);
   t.same([a.participant.refused, b.participant.refused], [0, 0]);
-  // The one network fails: over the other one they find each other again, and are proven there.
+  // One network fails: over the other one they find each other again, and are proven there.
   a.network.addresses = { far: '10.0.9.1' };
   b.network.addresses = { far: '10.0.9.2' };
   write(a, 'by the other way');

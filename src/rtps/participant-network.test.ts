@@ -19,7 +19,7 @@ t.test('rediscovery after one or both leases have expired', async (t) => {
     await time.pass(3);
     write(a, 'before');
     await time.pass(1);
-    // Frames to those that are deaf are lost.
+    // Frames to a host that does not receive are lost.
     const cut = new Set<string>(deaf.map((name) => (name === 'a' ? '10.0.0.1' : '10.0.0.2')));
     isCut = ({ to }) => cut.has(to);
     for (const { network } of [a, b]) {
@@ -90,7 +90,7 @@ t.test('leases survive a pause of this process', async (t) => {
   t.equal(a.participant.peerCount, 0, 'the lease still ends');
 });
 
-t.test('an announcement of another domain at the own port', async (t) => {
+t.test('an announcement of another domain at its own port is ignored', async (t) => {
   const { time, wire, side } = sides(t);
   const a = side('10.0.0.1');
   const b = side('10.0.0.2', { domain: 7 });

@@ -85,7 +85,7 @@ t.test('a participant that leaves is removed at once, one without datagrams when
   }
 });
 
-t.test('loss, duplicates and reordering', async (t) => {
+t.test('samples survive loss, duplicates and reordering', async (t) => {
   let seed = 12345;
   const random = (): number => {
     seed = (Math.imul(seed, 1103515245) + 12345) & 0x7fffffff;
@@ -109,7 +109,7 @@ t.test('loss, duplicates and reordering', async (t) => {
   t.equal(b.participant.heldOctets, 0);
 });
 
-t.test('stopped in the delivery of a sample', async (t) => {
+t.test('a participant may be stopped in the delivery of a sample', async (t) => {
   const { time, side } = sides(t);
   const [a, b] = [side('10.0.0.1'), side('10.0.0.2')];
   readerOf(a.participant, { onSample: () => a.participant.stop() });

@@ -105,7 +105,7 @@ t.test('every buffered item counts in the budget', async (t) => {
 
 t.test('the next sample evicts later ones', async (t) => {
   const { reader, budget, delivered, heartbeat, poll } = readerRig({ most: 20_000 });
-  // What waits has taken all there is; the one in turn comes in fragments.
+  // Waiting samples use the whole budget; the next sample in order comes in fragments.
   for (let number = 2; number < 30; number += 1) reader.onData(data(number, Buffer.alloc(1000, 'x')), SOURCE);
   for (const fragment of fragments(1, Buffer.alloc(8000, 'y'), 1000)) reader.onDataFrag(fragment, SOURCE);
   t.equal(delivered[0], 'y'.repeat(8000));

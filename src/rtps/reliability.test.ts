@@ -8,7 +8,7 @@ import { type SimulatedReader, Simulation } from './testing/simulation.ts';
 // With EDGE_HEALTH_LONG=1 it takes minutes.
 t.setTimeout(900_000);
 
-/** A reader's life, seconds from the start: joins, leaves (and comes back as another), is frozen. */
+/** The lifetime of a reader, in seconds from the start: it joins, leaves (and comes back as another one), and is frozen. */
 interface Life {
   readonly reliable: boolean;
   readonly transientLocal: boolean;
@@ -133,7 +133,7 @@ t.test('delivery over any channel', async () => {
       for (const { reliable, received, written, ...reader } of staying) {
         if (!reliable) continue;
         const got = new Set(received);
-        // All that was written for it while it was there, as far as the history reached back when it could be sent again.
+        // Everything written for it while it was matched, as far as the history reached back when it could be sent again.
         const due = written.filter((number) => kept.has(number) || plan.depth >= plan.samples.length);
         assert.deepEqual(
           due.filter((number) => !got.has(number)),
@@ -183,7 +183,7 @@ t.test('only lost fragments are requested', async (t) => {
     const reader = simulation.join({ reliable: true, transientLocal: true }, 0);
     simulation.runUntil(10);
     simulation.at(11, () => {
-      // The channel is asked once for each datagram: this one it loses.
+      // The channel draws once for each datagram: this one is lost.
       channel.random = () => {
         sent += 1;
         return sent === 2 * lost ? -1 : 0.5;

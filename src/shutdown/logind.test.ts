@@ -35,7 +35,7 @@ class Bus {
     const cases = { ListInhibitors: LOCKS(), ...answers };
     const lines = Object.entries(cases).map(([method, script]) => `*" ${method}"*) ${script};;`);
     const file = join(this.folder, 'busctl');
-    // By rename: a script that waits is read on while it runs.
+    // Replaced by a rename, because a shell reads a running script step by step.
     writeFileSync(
       `${file}.next`,
       `#!/bin/sh\nprintf '%s|' "$@" >> '${this.folder}/calls'; echo >> '${this.folder}/calls'\ncase " $*" in\n${lines.join('\n')}\nesac\n`,
@@ -44,14 +44,14 @@ class Bus {
     renameSync(`${file}.next`, file);
   }
 
-  /** The method and what follows it, of every call so far. */
+  /** The method and its arguments of every call so far. */
   calls(): string[] {
     const file = join(this.folder, 'calls');
     const lines = existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n') : [];
     return lines.map((line) => line.split('org.freedesktop.login1.Manager|')[1] ?? line);
   }
 
-  /** A script that answers only after `proceed`, or when the test has ended and removed its folder. */
+  /** A script that responds only after `proceed`, or when the test has ended and removed its folder. */
   waiting(script: string): string {
     return `while [ -d '${this.folder}' ] && [ ! -e '${this.folder}/proceed' ]; do sleep 0.02; done; ${script}`;
   }

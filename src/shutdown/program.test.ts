@@ -70,7 +70,7 @@ t.test('a hanging program is ended with SIGTERM', async (t) => {
 
 t.test('a program that ignores SIGTERM is killed after the grace period, with all its descendants', async (t) => {
   const lines: string[] = [];
-  // Every shell in the chain ignores SIGTERM, which what it starts inherits.
+  // Every shell in the chain ignores SIGTERM, which its child processes inherit.
   const deep = `trap '' TERM; (trap '' TERM; sh -c "trap '' TERM; echo ready; sleep ${seconds(2)}; sleep ${seconds(2)}" & wait; sleep ${seconds(2)}) & wait; sleep ${seconds(2)}`;
   const running = shell(t, deep, lines);
   await until('it is ready', () => lines.includes('ready'));
@@ -102,7 +102,7 @@ t.test('excess output is dropped and blocks neither side', async (t) => {
   t.equal(lines[199], '200');
   t.match(lines[200], /200 lines: further output is dropped/);
 
-  // Not what is resident: that is also the compiler's, and whatever else the machine is doing to this process.
+  // Not the resident memory, which also depends on the compiler and on what else the machine does to this process.
   const held = (): number => process.memoryUsage().heapUsed + process.memoryUsage().external;
   const before = held();
   const running = shell(t, 'yes no | tr -d "\\n"', lines);

@@ -96,14 +96,14 @@ t.test('private variables of the service are not passed on, by their names', asy
   t.equal(made['EDGE_HEALTH_SHUTDOWN_REASON'], 'MAINTENANCE');
 });
 
-t.test('a hook that others may write is not run and counts as failed', async (t) => {
+t.test('a hook that other users may write to is not run and counts as failed', async (t) => {
   const hooks = new Hooks(t).add('10-open', 'exit 0', 0o757).add('20-well');
   const outcomes = await hooks.outcomes();
   t.match(outcomes['10-open'], /not run: others may write .*10-open; chmod/);
   t.equal(outcomes['20-well'], null);
 });
 
-t.test('a hook in a folder that others may write is not run', async (t) => {
+t.test('a hook in a folder that other users may write to is not run', async (t) => {
   const hooks = new Hooks(t).add('10-well');
   chmodSync(hooks.folder, 0o777);
   t.match((await hooks.outcomes())['10-well'], /not run: others may write .*edge-health-test-/);
@@ -123,7 +123,7 @@ t.test('a link is checked by its target', async (t) => {
   t.match((await hooks.outcomes())['10-link'], /others may write/, 'and by the folder of that');
 });
 
-t.test('root trusts only files of root; other users trust those of root and their own', async (t) => {
+t.test('root trusts only files of root; other users trust files of root and their own', async (t) => {
   t.equal(unsafe('/f', { mode: 0o100755, uid: 0 }, 0), null);
   t.match(unsafe('/f', { mode: 0o100775, uid: 0 }, 0), /chmod go-w/);
   t.match(unsafe('/f', { mode: 0o100755, uid: 1000 }, 0), /belongs to user 1000/);

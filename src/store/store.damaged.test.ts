@@ -302,7 +302,7 @@ const STRANGERS: Record<string, (path: string) => void> = {
 
 for (const [name, put] of Object.entries(STRANGERS)) {
   for (const when of ['at the start', 'while running']) {
-    t.test(`${name} lies in its place ${when}`, async (t) => {
+    t.test(`${name} is in its place ${when}`, async (t) => {
       const folder = temporaryFolder(t);
       const path = copy('few', folder);
       const exchange = (): void => {

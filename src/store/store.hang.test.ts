@@ -18,7 +18,7 @@ t.test('while the disk hangs every read fails with an error, and no record is lo
   const { store } = started;
   started.record(series(START, 10));
   await started.rows();
-  // The thread answers and then blocks.
+  // The thread responds and then blocks.
   await store.history({ node: `hang until ${answering}`, ...EVER, stepMs: null, order: 'asc', limit: 1 });
   t.teardown(() => writeFileSync(answering, ''));
   started.record(series(START + 10_000, 5));

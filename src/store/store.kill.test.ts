@@ -92,7 +92,7 @@ t.test('SIGKILL at any moment neither loses nor duplicates a record', async (t) 
   t.equal(whole?.samples_received, found.length, 'the hours count the same samples');
 });
 
-t.test('a folder in use by another process is refused, and free as soon as that process is gone', async (t) => {
+t.test('a folder in use by another process is refused, and free as soon as that process has ended', async (t) => {
   const folder = temporaryFolder(t);
   const recorder = await startRecorder(folder, Date.now() - HOUR_MS);
   const refused = new TestStore(folder);

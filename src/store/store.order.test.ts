@@ -69,7 +69,7 @@ t.test('the records after any event are found, also after a kill, whatever the c
   );
 });
 
-t.test('a known change is reported as known, also after a restart; so is one about a resolved episode', async (t) => {
+t.test('a repeated change is recognized, also after a restart and for a resolved episode', async (t) => {
   const folder = temporaryFolder(t);
   const first = await startStore(t, folder);
   const raised = change('robot/cpu_percent/1', START);

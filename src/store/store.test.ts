@@ -141,7 +141,7 @@ t.test('a segment whose beginning is missing from the spool is still recognized'
   t.equal((await (await startStore(t, folder)).rows()).length, 40);
 });
 
-t.test('foreign files and torn lines in the spool do not prevent the start', async (t) => {
+t.test('unrelated files and torn lines in the spool do not prevent the start', async (t) => {
   const folder = temporaryFolder(t);
   const first = await startStore(t, folder);
   await first.stop();

@@ -56,7 +56,7 @@ t.test('the thread dies: no record before, meanwhile or after is lost or duplica
   sameRows(t, await (await startStore(t, folder)).rows(), all);
 });
 
-t.test('the thread dies between a commit and its answer', async (t) => {
+t.test('the thread dies between a commit and its response', async (t) => {
   const folder = temporaryFolder(t);
   const started = await startStore(t, folder, { worker });
   started.record(series(START, 59));

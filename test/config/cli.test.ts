@@ -11,7 +11,7 @@ import { until } from '../../testkit/wait.ts';
 
 const PROGRAM = join(ROOT, 'bin/edge-health');
 const folder = temporaryFolder(t);
-// Whatever is started by mistake stays in here.
+// Everything that is started by mistake stays in this folder.
 const env = {
   ...process.env,
   NODE_OPTIONS: undefined,
@@ -52,7 +52,7 @@ const ERRORS = [
   /:6:3: rest\.prot: found an unknown key; .*\(did you mean rest\.port\?\)/,
 ];
 
-t.test('check-config says nothing but valid of the shipped file, and exits with 0', async (t) => {
+t.test('check-config prints only that the shipped file is valid, and exits with 0', async (t) => {
   const file = join(ROOT, 'config/edge_health_config.yaml');
   const { status, stderr, stdout } = program('check-config', file);
   t.equal(status, 0);
@@ -60,7 +60,7 @@ t.test('check-config says nothing but valid of the shipped file, and exits with 
   t.equal(stderr, '');
 });
 
-t.test('check-config prints every error with its place and exits with 78', async (t) => {
+t.test('check-config prints every error with its position and exits with 78', async (t) => {
   const file = configFile(BROKEN);
   const { status, stderr, stdout } = program('check-config', file);
   t.equal(status, 78);
@@ -73,7 +73,7 @@ t.test('check-config prints every error with its place and exits with 78', async
   }
 });
 
-t.test('check-config without a file checks the one that run would take', async (t) => {
+t.test('check-config without a file checks the file that run would use', async (t) => {
   const broken = configFile(BROKEN);
   const { status, stderr } = spawnSync(PROGRAM, ['check-config'], { encoding: 'utf8', env: { ...env, EDGE_HEALTH_CONFIG: broken } });
   t.equal(status, 78);
@@ -97,7 +97,7 @@ t.test('check-config --json prints the same as JSON', async (t) => {
   t.same(JSON.parse(program('check-config', '--json', configFile('')).stdout), { valid: true, errors: [] });
 });
 
-t.test('check-config notes what a valid file names and this machine lacks', async (t) => {
+t.test('check-config notes what a valid file names and this machine does not have', async (t) => {
   const file = configFile('rest: {token_file: /nowhere/token, host: 192.0.2.1}\nops: {notify: {email: {host: mail.example}}}\n');
   const { status, stdout } = program('check-config', file);
   t.equal(status, 0);
@@ -108,7 +108,7 @@ t.test('check-config notes what a valid file names and this machine lacks', asyn
   t.equal(JSON.parse(program('check-config', '--json', file).stdout).notes.length, 3);
 });
 
-t.test('check-config of what is no file', async (t) => {
+t.test('check-config reports a missing file, a folder and a binary file', async (t) => {
   for (const [file, words] of [
     [join(folder, 'missing.yaml'), 'no such file'],
     [folder, 'a folder, not a file'],
@@ -136,7 +136,7 @@ t.test('wrong usage exits with 64', async (t) => {
   }
 });
 
-/** What writes to standard output, of every command. */
+/** Commands that write to standard output, with at least one of every command. */
 const WRITING: readonly (readonly string[])[] = [
   ['--help'],
   ['help', 'run'],
@@ -157,12 +157,12 @@ const WRITING: readonly (readonly string[])[] = [
   ['harness', 'verify', '--json', folder],
 ];
 
-/** Runs the program with its standard output where `descriptor` says. */
+/** Runs the program with its standard output on `descriptor`. */
 function writingTo(descriptor: number, argv: readonly string[]): SpawnSyncReturns<string> {
   return spawnSync(PROGRAM, argv, { encoding: 'utf8', timeout: LIMIT_MS, env, cwd: folder, stdio: ['ignore', descriptor, 'pipe'] });
 }
 
-t.test('a reader that has gone ends each command quietly, as SIGPIPE would', async (t) => {
+t.test('a command whose reader has exited ends quietly, as with SIGPIPE', async (t) => {
   const fifo = join(folder, 'fifo');
   t.equal(spawnSync('mkfifo', [fifo]).status, 0);
   const reader = openSync(fifo, constants.O_RDWR);
@@ -176,7 +176,7 @@ t.test('a reader that has gone ends each command quietly, as SIGPIPE would', asy
   closeSync(pipe);
 });
 
-t.test('output that cannot be written is one line and exit code 74, of each command', async (t) => {
+t.test('every command reports output that cannot be written in one line, and exits with 74', async (t) => {
   const full = openSync('/dev/full', 'w');
   for (const argv of WRITING) {
     const { status, stderr } = writingTo(full, argv);
@@ -190,7 +190,7 @@ t.test('output that cannot be written is one line and exit code 74, of each comm
   closeSync(full);
 });
 
-t.test('run refuses to start on the same errors, all of them, and exits with 78', async (t) => {
+t.test('run refuses to start on the same errors, prints all of them and exits with 78', async (t) => {
   const { status, stderr } = program('run', '--config', configFile(BROKEN));
   t.equal(status, 78);
   for (const pattern of ERRORS) t.match(stderr, pattern);
@@ -201,7 +201,7 @@ t.test('run refuses to start on the same errors, all of them, and exits with 78'
   t.match(missing.stderr, /missing\.yaml: no such file/);
 });
 
-t.test('run takes the file of EDGE_HEALTH_CONFIG, and --config before it', async (t) => {
+t.test('run uses the file of EDGE_HEALTH_CONFIG, and --config takes precedence', async (t) => {
   const broken = configFile('node_name: 7up\n');
   const named = spawnSync(PROGRAM, ['run'], { encoding: 'utf8', timeout: LIMIT_MS, env: { ...env, EDGE_HEALTH_CONFIG: broken } });
   t.equal(named.status, 78);
@@ -216,7 +216,7 @@ t.test('run takes the file of EDGE_HEALTH_CONFIG, and --config before it', async
   t.notMatch(both.stderr, /7up/);
 });
 
-t.test('an address or a host that cannot be listened on is an error of the configuration', async (t) => {
+t.test('an address or a host that cannot be listened on is a configuration error', async (t) => {
   const { status, stderr } = program(
     'run',
     '--config',
@@ -226,7 +226,7 @@ t.test('an address or a host that cannot be listened on is an error of the confi
   t.match(stderr, /cannot listen on 203\.0\.113\.7/);
 });
 
-t.test('a data folder that cannot be made is an error of the configuration, in one line', async (t) => {
+t.test('a data folder that cannot be created is a configuration error, in one line', async (t) => {
   const file = configFile('');
   for (const path of ['/proc/nope', file, `${file}/below`]) {
     const config = configFile(`rest: {host: 127.0.0.1, port: 0}\nstorage: {path: ${path}}\nros: {transport: 'off'}\n`);
@@ -239,14 +239,14 @@ t.test('a data folder that cannot be made is an error of the configuration, in o
   }
 });
 
-t.test('a harness run in a folder that cannot be made ends', async (t) => {
+t.test('a harness run ends if its folder cannot be created', async (t) => {
   const { status, stderr } = program('harness', 'run', '--duration', '1m', '--url', 'http://127.0.0.1:9', '--out', '/proc/nope/run');
   t.equal(status, 69);
   t.match(stderr, /\/proc\/nope/);
   t.notMatch(stderr, /^\s+at /m);
 });
 
-t.test('a deleted working directory is named', async (t) => {
+t.test('a deleted working directory is reported', async (t) => {
   for (const argv of ['run', 'harness run']) {
     const { status, stderr } = spawnSync(
       'sh',
@@ -264,7 +264,7 @@ t.test('a deleted working directory is named', async (t) => {
   }
 });
 
-t.test('a second service on the same port, or the same data folder, exits with 75 and says so; the first goes on', async (t) => {
+t.test('a second service on the same port or data folder exits with 75 and the reason; the first one continues', async (t) => {
   const home = join(folder, 'first');
   mkdirSync(home);
   const first = await startIn(t, home, { environment: { RUNTIME_DIRECTORY: join(home, 'run') } });
@@ -294,10 +294,10 @@ t.test('a second service on the same port, or the same data folder, exits with 7
   t.equal((await third.get('/status')).status, 200, 'and what it leaves can be taken');
 });
 
-t.test('reload prints what came of it; commands request the port in use', async (t) => {
+t.test('reload prints its result, and commands use the port in use', async (t) => {
   const home = join(folder, 'reloading');
   mkdirSync(home);
-  // As a person starts it: without the folder of a service manager.
+  // As started in a shell: without the folder of a service manager.
   const service = await RunningService.start(home, { environment: { RUNTIME_DIRECTORY: '' } });
   t.teardown(() => service.end());
   const { port } = new URL(service.url);
@@ -314,7 +314,7 @@ t.test('reload prints what came of it; commands request the port in use', async 
   await until('the service is announced', () => command('reload').status === 0);
 
   t.match(command('reload'), { status: 0, stdout: `${file}: reloaded\n`, stderr: '' });
-  // The service of the test has port 0: any that is free.
+  // The service of the test has port 0, which means any free port.
   writeFileSync(file, text.replace('port: 0', 'port: 5055').replace('raise_after_seconds: 3600', 'raise_after_seconds: 3599'));
   const sentence = 'rest.port: 5055 needs a restart; still 0';
   t.match(command('reload'), { status: 1, stdout: '', stderr: `edge-health: ${sentence}\n` });
@@ -344,7 +344,7 @@ t.test('reload prints what came of it; commands request the port in use', async 
   t.match(gone.stderr, `no service of this machine runs with ${file}`);
 });
 
-t.test('SIGHUP with a bad file changes nothing and logs why; with a good one thresholds change', async (t) => {
+t.test('SIGHUP with an invalid file changes nothing and logs the reason; with a valid one thresholds change', async (t) => {
   const machine = new MachineTree(t, 'vm-no-sensors');
   machine.setMemoryPercent(50);
   const path = configFile('');

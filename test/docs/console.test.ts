@@ -1,4 +1,4 @@
-/** Runs the commands of the documentation's console blocks on a real service, and compares the shape of what comes back. */
+/** Runs the commands of the console blocks in the documentation on a real service, and compares the shape of the output. */
 import { execFile } from 'node:child_process';
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -30,7 +30,7 @@ const SYSTEM = /^(?:sudo apt install|(?:sudo )?systemctl|sudo edge-health nodes 
 const machine = new MachineTree(t, 'vm-no-sensors');
 machine.setMemoryPercent(97);
 const folder = temporaryFolder(t);
-/** Stands for the configuration of an appliance. */
+/** Takes the place of the configuration of an appliance. */
 const CONFIG = join(folder, 'edge_health_config.yaml');
 writeFileSync(CONFIG, readFileSync(join(ROOT, 'config/edge_health_config.yaml')));
 const service = await startIn(t, folder, {
@@ -43,7 +43,7 @@ await service.until<{ count: number }>('/alerts', ({ count }) => count > 0);
 /** An ellipsis in the documented value: the real one may have more members. */
 const ELLIPSIS = '…';
 
-/** Where a real value has another shape than the documented one; null: nowhere. Null stands for any unavailable value. */
+/** Where a real value has another shape than the documented one; null: it has none. Null stands for any unavailable value. */
 function difference(documented: unknown, real: unknown, at = ''): string | null {
   if (documented === null || real === null) return null;
   if (Array.isArray(documented))
@@ -126,7 +126,7 @@ t.test('the commands of console blocks return what the documentation shows', asy
   }
 });
 
-t.test('the page of the metrics has those that the service exports', async (t) => {
+t.test('the metrics page lists the metrics that the service exports', async (t) => {
   const page = readFileSync(join(ROOT, 'docs/reference/metrics.md'), 'utf8');
   const documented = new Set(
     [...page.matchAll(/^\|.*$/gm)].flatMap(([row]) => [...row.matchAll(/`(edge_health_\w+)`/g)].map(([, name]) => name)),

@@ -37,7 +37,7 @@ t.test('every command that the documentation names exists, with the options that
   const named = new Map<string, { readonly page: string; readonly options: Set<string> }>();
   for (const { page, text } of PAGES) {
     const code = [...text.matchAll(/^```\w*\n([\s\S]*?)^```|`([^`\n]+)`/gm)].map(([, block, inline]) => block ?? inline ?? '').join('\n');
-    // Up to what a shell would take for the next command.
+    // Up to where a shell would begin the next command.
     for (const [, line = ''] of code.matchAll(/^(?:\$ )?(?:sudo )?edge-health ((?:ops |harness |nodes )?[a-z][\w-]*[^|;&#\n]*)/gm)) {
       const [, command = '', rest = ''] = /^((?:(?:ops|harness|nodes) )?[a-z][\w-]*)(.*)$/.exec(line) ?? [];
       const entry = named.get(command) ?? { page, options: new Set<string>() };

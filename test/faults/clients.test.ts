@@ -7,7 +7,7 @@ import { attacker, FloodMeter, flood, meterText, PRIORITY } from './support/floo
 const fault = faultsOf('clients');
 
 const CLIENTS = 1000;
-/** Events are twice as large with it, so that more waits for a client that does not read. */
+/** Makes events twice as large, so that more waits for a client that does not read. */
 const LONG_NAME = `health_monitor_${'x'.repeat(110)}`;
 const EXPECTED =
   'memory stays below 80 % of MemoryMax, sampling continues, clients that read get everything, and when the others are gone all is as before';
@@ -29,7 +29,7 @@ interface Outcome {
 /** A thousand clients request /events and read nothing, until `until` holds or for so many seconds. */
 async function stalledClients(bench: FaultBench, seconds: number, until: (status: StatusDocument) => boolean): Promise<Outcome> {
   const host = attacker(bench);
-  // The clients' kernel buffers little for them: the service has to hold the rest.
+  // The kernel of the clients buffers little for them: the service has to hold the rest.
   host.exec('sh', '-c', 'echo 4096 4096 4096 > /proc/sys/net/ipv4/tcp_rmem');
   const meter = await FloodMeter.start(bench);
   const clients = await flood(bench, host, 'streams', 600);
@@ -38,7 +38,7 @@ async function stalledClients(bench: FaultBench, seconds: number, until: (status
   const endMs = Date.now() + seconds * 1000;
   while (Date.now() < endMs && !until(status)) {
     await pause(0.5);
-    // While the clients connect, a request may find no free connection: then it is sent again.
+    // While the clients connect, a request may find no free connection; it is then sent again.
     status = await bench.appliance.status().catch(() => status);
     mostStreams = Math.max(mostStreams, status.rest.event_streams);
   }

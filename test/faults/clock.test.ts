@@ -44,7 +44,7 @@ class Clock {
     if (library === undefined) throw new Error('needs the Debian package faketime');
     await bench.machine.copyIn(library, INSIDE);
     const clock = new Clock(bench);
-    // Neither earlier samples nor the time without a service are part of what is checked.
+    // Neither earlier samples nor the time without a service are part of the checks.
     await bench.machine.systemctl('stop', UNIT);
     await bench.machine.sh(`rm -rf ${STATE}/edge-health.db* ${SPOOL}`);
     bench.beganMs = Date.now();
@@ -72,9 +72,9 @@ class Clock {
   }
 }
 
-/** Of the measurement of a step: two readings and the file that is read between them. */
+/** The uncertainty when a step is measured: two readings, and the file that is read between them. */
 const STEP_TOLERANCE_SECONDS = 5;
-/** Time stamps of samples that arrive during the checks. */
+/** Range of the time stamps of samples that arrive during the checks. */
 const COMING_MS = 60_000;
 const BOOT = { files: CLOCK_FILES, alone: true } as const;
 
@@ -84,7 +84,7 @@ interface Aggregated {
   readonly longest_gap_seconds: number;
 }
 
-/** The processor of the machine may really be busy. */
+/** Without alerts of the CPU, because the processor of the machine may really be busy. */
 const isOfClock = ({ metric, severity }: Alert): boolean => metric !== 'cpu_percent' || severity === 'ERROR';
 
 /** A span of time in which the clock is set, and what was received in it. */
@@ -196,7 +196,7 @@ class ClockSpan {
     // More samples arrive during the check, right after the newest.
     const newest = own.at(-1) ?? 0;
     const isKnown = (ms: number): boolean => ms >= fromMs && ms < toMs && (ms < newest || ms > newest + COMING_MS);
-    // The first ones after the start of the service came before the event stream was connected.
+    // The first samples after the start of the service came before the event stream was connected.
     const first = bench.stream.statuses.find(({ atMs }) => atMs >= bench.beganMs)?.it.timestamp ?? '';
     const isEarly = (ms: number): boolean => ms < Date.parse(first) && ms > Date.parse(first) - COMING_MS;
     const stored = (await bench.stored(fromMs, toMs)).filter(isKnown);
@@ -215,7 +215,7 @@ class ClockSpan {
       `${samples_received} of ${sorted.length}`,
     );
     bench.check('the step is not counted as a gap', longest_gap_seconds < HOUR / 2, `${longest_gap_seconds} s`);
-    // A step that counted as time would make it a whole hour of samples.
+    // If a step counted as time, it would be a whole hour of samples.
     const off = Math.abs(samples_expected - samples_received);
     const text = `${samples_expected} expected, ${samples_received} received`;
     bench.check('the step does not count as time', off < (HOUR * bench.hertz) / 2, text);
@@ -250,7 +250,7 @@ class ClockSpan {
     }
   }
 
-  /** The cause of the open alert ends: it is resolved, whatever its time stamps are. */
+  /** The cause of the open alert ends: it must be resolved, whatever its time stamps are. */
   async checkResolve(): Promise<void> {
     const bench = this.#bench;
     bench.load?.turn(false);
@@ -265,7 +265,7 @@ class ClockSpan {
   }
 }
 
-/** Sets the clock, checks, waits for so long, checks again, and sets it back. */
+/** Sets the clock, checks, waits for this long, checks again, and sets it back. */
 async function stepAndBack(bench: FaultBench, stepSeconds: number, staySeconds: number): Promise<Figures> {
   const clock = await Clock.take(bench);
   const restarts = await bench.appliance.restarts();

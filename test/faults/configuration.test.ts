@@ -1,4 +1,4 @@
-/** Faults of the configuration file: garbage of many kinds in its place, and reloads faster than they can be handled. */
+/** Faults of the configuration file: many kinds of garbage in its place, and reloads faster than they can be handled. */
 import { randomBytes } from 'node:crypto';
 import { parse, stringify } from 'yaml';
 import { CONFIG, UNIT } from '../../testkit/container/appliance.ts';
@@ -17,7 +17,7 @@ const aliasBomb = [...'bcdefghij'].map((key) => {
   return `${key}: &${key} [${Array(10).fill(previous).join(',')}]\n`;
 });
 
-/** What may be in the place of the configuration: its content, or a script of the shell that puts it there. */
+/** What may be in place of the configuration: its content, or a shell script that creates it. */
 const GARBAGE: Readonly<Record<string, Garbage>> = {
   'random bytes': randomBytes(64 * 1024),
   'zeros, as after a power cut': Buffer.alloc(4096),
@@ -51,12 +51,12 @@ async function keepGoodFile(bench: FaultBench): Promise<void> {
 
 const problemOf = async ({ appliance }: FaultBench): Promise<string | null> => (await appliance.status()).config.problem;
 
-/** Two mistakes: in line 2 and in line 4. */
+/** Two errors: in line 2 and in line 4. */
 const BROKEN = 'thresholds:\n  memroy: {warning: 50}\nrest:\n  port: http\n';
 const MISTAKES = [/edge_health_config\.yaml:2:3:.*memroy.*memory/, /edge_health_config\.yaml:4:9:.*rest\.port/];
 const hasMistakes = (text: string | null): boolean => MISTAKES.every((mistake) => mistake.test(text ?? ''));
 
-/** A reload is refused, and everything continues as before. */
+/** Checks that a reload is refused, and that everything continues as before. */
 async function checkReloadRefused(bench: FaultBench, reason: RegExp): Promise<void> {
   bench.check('systemctl reload fails', (await bench.machine.run(['systemctl', 'reload', UNIT])).code !== 0);
   await bench.checkEventually('/status has the reason', async () => reason.test((await problemOf(bench)) ?? ''));
@@ -64,7 +64,7 @@ async function checkReloadRefused(bench: FaultBench, reason: RegExp): Promise<vo
   await bench.checkEventually('the journal has that nothing changed', async () => unchanged.test(await bench.journalSince(bench.beganMs)));
 }
 
-/** A threshold that is reloaded holds for the next alert. */
+/** Checks that a reloaded threshold applies to the next alert. */
 async function checkReloadApplied(bench: FaultBench): Promise<void> {
   const { machine, stream } = bench;
   const threshold = 60;

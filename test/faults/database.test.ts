@@ -18,14 +18,14 @@ const boot = { disk: { path: '/var/lib/edge-health', megabytes: 200 } } as const
 interface Damage {
   readonly observed: string;
   readonly inject: (bench: FaultBench) => unknown;
-  /** Whether it may only be noticed by the next start, which reads the whole file: what is written until then is lost with it. */
+  /** Whether only the next start, which reads the whole file, may detect it: what is written until then is lost with it. */
   readonly noticedAtStart?: boolean;
 }
 
-/** Until the service writes by itself, more than a minute passes; an alert, or a request for a copy, makes it look sooner. */
+/** More than a minute passes until the service writes by itself; an alert, or a request for a copy, makes it access the file sooner. */
 const NOTICED_TARGET_SECONDS = 75;
 
-/** Proves that the service continues with a database that is whole and has everything since. */
+/** Checks that the service continues with an intact database that has everything since. */
 async function damaged(bench: FaultBench, { observed, inject, noticedAtStart = false }: Damage): Promise<Figures> {
   const before = await bench.serviceProcess();
   const flushedMs = await bench.flush();
@@ -51,7 +51,7 @@ async function damaged(bench: FaultBench, { observed, inject, noticedAtStart = f
   if (!noticedAtStart) bench.check('/status has reported it', isReported);
   if (isReported) return bench.finish({ observed, recoverySeconds, removedBeforeMs: flushedMs });
   if (after.quarantined.length > 0) return bench.finish({ observed, recoverySeconds, removedBeforeMs: restartedMs });
-  // Without a report nothing may be missing.
+  // Nothing may be missing that was not reported.
   return bench.finish({ observed: 'nothing was lost, and nothing had to be quarantined', recoverySeconds });
 }
 
@@ -86,7 +86,7 @@ databaseFault('database-truncated', true, QUARANTINED, {
 });
 
 databaseFault('database-halved', false, QUARANTINED, {
-  // As long as the log has the pages of the other half, SQLite finds nothing wrong.
+  // As long as the log has the pages of the other half, SQLite finds no error.
   observed: 'truncated to half its length; noticed by the next start at the latest, quarantined, a new one created',
   noticedAtStart: true,
   inject: (bench) => truncateSync(bench.hostPath(DATABASE), statSync(bench.hostPath(DATABASE)).size / 2),

@@ -1,4 +1,4 @@
-/** Faults of file descriptors: none is left, by a limit, by a leak, or by clients. */
+/** Faults of file descriptors: none is free, because of a limit, a leak or clients. */
 import { execFileSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
@@ -11,7 +11,7 @@ const fault = faultsOf('descriptors');
 
 const USUAL_LIMIT = 16_384;
 
-/** That statuses and alerts are published for so many seconds. */
+/** Checks that statuses and alerts are published for this many seconds. */
 async function checkContinues(bench: FaultBench, seconds: number): Promise<void> {
   const fromMs = Date.now();
   await bench.checkPublishing(seconds);

@@ -8,10 +8,10 @@ const fault = faultsOf('disk');
 
 const boot = { disk: { path: STATE, megabytes: 200 } } as const;
 const BALLAST = `${STATE}/ballast`;
-/** While the store fails it is tried again every 10 s. */
+/** While the store fails it retries every 10 s. */
 const RETRY_SECONDS = 15;
 
-/** Down to the last block. As root: what ext4 reserves for root is gone as well. */
+/** Fills the disk down to the last block. As root, so that the reserve of ext4 for root is used up as well. */
 async function fill({ machine }: FaultBench): Promise<void> {
   const blocks = `for size in 1M 64k 4k 1k; do dd if=/dev/zero bs=$size >>${BALLAST} 2>/dev/null || true; done`;
   await machine.sh(`fallocate -l 190M ${BALLAST} || true; ${blocks}`, { timeoutSeconds: 120 });
@@ -25,7 +25,7 @@ async function checkDegraded(bench: FaultBench): Promise<void> {
   });
 }
 
-/** The disk is full while `during` runs. */
+/** Keeps the disk full while `during` runs. */
 async function full(bench: FaultBench, during: () => Promise<string>): Promise<Figures> {
   const { machine } = bench;
   await bench.flush();

@@ -10,10 +10,10 @@ const fault = faultsOf('files');
 
 const boot = { disk: { path: STATE, megabytes: 200 } } as const;
 const DURATION_SECONDS = 15;
-/** While the store fails it is tried again every 10 s. */
+/** While the store fails it retries every 10 s. */
 const RETRY_SECONDS = 15;
 
-/** That the service reports what is wrong with its store, and continues to publish. */
+/** Checks that the service reports what is wrong with its store, and continues to publish. */
 async function checkDegraded(bench: FaultBench, reason: RegExp): Promise<void> {
   await bench.checkAsync('/status reports a degraded store, with the reason', async () => {
     const { storage } = await bench.machine.untilJson<StatusDocument>('/status', (status) => status.storage.state === 'degraded', 120);
@@ -80,7 +80,7 @@ fault(
     await bench.flush();
     bench.teardown(() => machine.sh(ALLOW_STATE));
     await machine.sh(FORBID_STATE);
-    // A request for a copy makes the service look.
+    // A request for a copy makes the service check its store.
     const refused = await machine.snapshot();
     bench.check('a copy is refused, with a reason', refused.status === 503, refused.status);
     await checkDegraded(bench, /permission|EACCES/i);
@@ -115,7 +115,7 @@ fault(
     const before = await bench.serviceProcess();
     await bench.flush();
     await bench.machine.sh(`rm ${DATABASE}-wal`);
-    // Noticed at the next alert, or within a minute.
+    // Detected at the next alert, or within a minute.
     await bench.checkEventually('the log is there again', () => existsSync(bench.hostPath(`${DATABASE}-wal`)));
     const recoverySeconds = await bench.recoverAfter(() => bench.appliance.signal('KILL'), 10);
     await bench.checkRestarted(before);

@@ -22,7 +22,7 @@ const sentText = ({ opened, answers, sentBytes }: Sent): string => {
   return `${opened} connections, ${(sentBytes / 1e6).toFixed(1)} MB sent${codes.length > 0 ? `, answered ${codes.join(', ')}` : ''}`;
 };
 
-/** Floods the REST port from another computer for so long. */
+/** Floods the REST port from another computer for this long. */
 async function floodRest(bench: FaultBench, kinds: readonly string[], seconds: number): Promise<Figures> {
   const texts: string[] = [];
   let recoverySeconds = 0;
@@ -69,7 +69,7 @@ fault(
     const vanishing = attacker(bench);
     const mute = network.host();
     const attached = segment.attach(mute);
-    // It has the machine's hardware address and does not answer for its own: the machine's answers reach nothing.
+    // It has the hardware address of the machine and does not reply for its own: responses of the machine reach no host.
     const link = /link\/ether (\S+)/.exec(machine.ip('link', 'show', 'dev', own.name))?.[1] ?? '';
     mute.ip('link', 'set', attached.name, 'arp', 'off');
     mute.ip('neighbour', 'replace', own.address, 'lladdr', link, 'dev', attached.name, 'nud', 'permanent');

@@ -8,19 +8,19 @@ const fault = faultsOf('memory');
 
 const boot = { files: { [dropIn('debugger')]: DEBUGGER } } as const;
 
-/** How many processes this machine's kernel has killed for want of memory, containers included. */
+/** How many processes the kernel of this machine has killed for lack of memory, containers included. */
 function outOfMemoryKills(): number {
   return Number(/^oom_kill (\d+)$/m.exec(readFileSync('/proc/vmstat', 'utf8'))?.[1]);
 }
 
-/** Leaks until another process serves; seconds of the leak, and of the recovery. */
+/** Leaks until another process serves; returns the seconds of the leak and of the recovery. */
 async function leak(bench: FaultBench, code: string): Promise<{ leakSeconds: number; recoverySeconds: number }> {
   const before = await bench.serviceProcess();
   const begun = performance.now();
   await bench.appliance.inject(code);
   await bench.machine.until(async () => ![0, before.pid].includes(await bench.appliance.mainPid()), 240);
   const leakSeconds = (performance.now() - begun) / 1000;
-  // systemd waits for RestartSec before there is another process: that is part of the recovery.
+  // systemd waits for RestartSec before it starts another process: that is part of the recovery.
   const recoverySeconds = (await bench.recovered(Date.now(), 10)) + 1;
   await bench.checkRestarted(before);
   return { leakSeconds, recoverySeconds };

@@ -14,9 +14,9 @@ const REST_SECONDS = 5;
 
 /** What subscribers on another computer missed. */
 interface Outages {
-  /** For each vendor: how many statuses never arrived. */
+  /** For each vendor: the number of statuses that never arrived. */
   readonly text: string;
-  /** Over all vendors: statuses that never arrived. */
+  /** For all vendors: the number of statuses that never arrived. */
   readonly gone: number;
 }
 
@@ -30,7 +30,7 @@ class Subscribers {
     this.#peers = peers;
   }
 
-  /** Resolves when all have received some. */
+  /** Resolves when all of them have received some. */
   static async start(bench: FaultBench): Promise<Subscribers> {
     const peers = new Map<Vendor, Peer>();
     for (const vendor of VENDORS) {
@@ -42,7 +42,7 @@ class Subscribers {
     return new Subscribers(bench, peers);
   }
 
-  /** Time stamps that have arrived, with when. */
+  /** Time stamps that have arrived, with their times of arrival. */
   received(vendor: Vendor): { readonly stampMs: number; readonly atMs: number }[] {
     return (this.#peers.get(vendor)?.all('sample') ?? []).map(({ data, wall_ms }) => ({
       stampMs: Date.parse(String(data['timestamp'])),
@@ -50,7 +50,7 @@ class Subscribers {
     }));
   }
 
-  /** Waits until all have received what was published after a moment; how many seconds after it that was. */
+  /** Waits until all have received what was published after a moment; returns how many seconds after it that was. */
   async untilReceived(sinceMs: number): Promise<number> {
     const receives = (vendor: Vendor): boolean => this.received(vendor).some(({ stampMs, atMs }) => stampMs > sinceMs && atMs > sinceMs);
     await this.#bench.machine.until(
@@ -93,7 +93,7 @@ class Subscribers {
   }
 }
 
-/** Run by the neighbour: requests a page within so many seconds, and prints how many it took. */
+/** Run by the neighbour: requests a page within this many seconds, and prints how many it took. */
 const REQUEST = `
   const begun = performance.now();
   const response = await fetch(process.argv[1], { signal: AbortSignal.timeout(process.argv[2] * 1000) });
@@ -101,7 +101,7 @@ const REQUEST = `
   if (!response.ok) throw new Error(String(response.status));
   console.log((performance.now() - begun) / 1000);`;
 
-/** Requests /health from the neighbour; after how many seconds there was an answer, null: none. */
+/** Requests /health from the neighbour; returns after how many seconds there was a response, null: none. */
 async function requestFromNeighbour(bench: FaultBench, address: string, seconds = REST_SECONDS): Promise<number | null> {
   const args = ['--input-type=module', '--eval', REQUEST, `http://${address}:5000/health`, String(seconds)];
   const [program, given] = bench.lan.neighbour.command(process.execPath, args);
@@ -109,7 +109,7 @@ async function requestFromNeighbour(bench: FaultBench, address: string, seconds 
   return code === 0 ? Number(stdout) : null;
 }
 
-/** Waits until REST answers on another computer; seconds after `sinceMs`. */
+/** Waits until REST responds on another computer; returns the seconds after `sinceMs`. */
 async function untilRestAnswers(bench: FaultBench, address: string, sinceMs: number): Promise<number> {
   const answers = async (): Promise<boolean> => (await requestFromNeighbour(bench, address)) !== null;
   await bench.machine.until(answers, LIMIT_SECONDS, () => `no response at ${address}`);
@@ -123,7 +123,7 @@ const EXPECTED =
 
 interface Disturbance {
   readonly disturb: (bench: FaultBench) => Promise<unknown>;
-  /** The address of the machine afterwards, where it changes. */
+  /** The later address of the machine, if it changes. */
   readonly address?: string;
   readonly observed: string;
 }
@@ -198,7 +198,7 @@ fault(
     }),
 );
 
-/** Another name for the machine's interface; its address stays. */
+/** Gives the interface of the machine another name; its address stays. */
 async function rename(bench: FaultBench, from: string, to: string): Promise<void> {
   const { machine } = bench.lan;
   machine.ip('link', 'set', from, 'down');
@@ -254,7 +254,9 @@ const LOSS_PERCENT = 30;
 const DELAY_MS = 200;
 const BAD_SECONDS = 60;
 
-/** Makes the link of the machine bad: by the kernel's netem where it has it, else by the relay that is its link. Returns which it was. */
+/**
+ * Degrades the link of the machine: by the kernel's netem if it exists, otherwise by the relay that is its link. Returns which one it was.
+ */
 async function degradeLink(bench: FaultBench): Promise<string> {
   const { interface: own, link, machine } = bench.lan;
   const [program, args] = machine.command('tc', [
@@ -271,7 +273,7 @@ async function degradeLink(bench: FaultBench): Promise<string> {
   ]);
   const hasNetem = spawnSync(program, args).status === 0;
   if (!link) throw new Error('the link of the machine cannot be made bad');
-  // netem handles outgoing frames, the relay incoming ones; it adds no delay then.
+  // netem handles outgoing frames, the relay incoming ones; it then adds no delay.
   await link.set(hasNetem ? { lossPercent: LOSS_PERCENT } : { lossPercent: LOSS_PERCENT, reorderPercent: 100, holdMs: DELAY_MS });
   bench.teardown(() => restoreLink(bench, hasNetem));
   return hasNetem ? 'tc netem and a relay' : 'a relay in the link, as this kernel has no netem';

@@ -21,13 +21,13 @@ const OUTAGE_TARGET_SECONDS = 15;
 const REQUEST_MS = 60_000;
 const boot = { alone: true } as const;
 
-/** Requests /health all the time, each time over a new connection, as a client that does not expect an upgrade. */
+/** Requests /health continuously, each time over a new connection, as a client that does not expect an upgrade. */
 class Requests {
   readonly #url: string;
   #isStopped = false;
   #wasAnswered = true;
   answered = 0;
-  /** How often there was no answer to one or more requests in a row. */
+  /** How often one or more requests in a row got no response. */
   outages = 0;
 
   constructor(url: string) {
@@ -61,7 +61,7 @@ class Requests {
   }
 }
 
-/** Installs a .deb of the machine by hand: where dpkg asks about the edited configuration, Enter is the answer. */
+/** Installs a .deb of the machine manually: where dpkg prompts about the edited configuration, the answer is Enter. */
 async function install(bench: FaultBench, version: string, file: string): Promise<void> {
   const { machine } = bench;
   const { code, stdout, stderr } = await machine.run(['apt-get', 'install', '-y', '--allow-downgrades', file], {
@@ -116,7 +116,7 @@ async function upgradeAndDowngrade(bench: FaultBench, newer: string): Promise<nu
   return longest;
 }
 
-/** A newer version, whose files differ as given. */
+/** A newer version with the given differences in its files. */
 async function newerPackage(bench: FaultBench, files: Readonly<Record<string, string>>): Promise<string> {
   return repackaged((await builtPackage()).file, { version: NEWER, files }, temporaryFolder(bench));
 }
@@ -158,7 +158,7 @@ fault(
     const program = await machine.read(WORKER);
     const schema = Number(/\bSCHEMA_VERSION = (\d+)/.exec(program)?.[1]);
     if (!(schema > 0)) throw new Error(`${WORKER} has no SCHEMA_VERSION`);
-    // As the store of a newer version would number its database.
+    // The schema number that the store of a newer version would give its database.
     const files = { [WORKER]: program.replace(/\bSCHEMA_VERSION = \d+/, `SCHEMA_VERSION = ${schema + 1}`) };
     const recoverySeconds = await upgradeAndDowngrade(bench, await newerPackage(bench, files));
     const { quarantined } = (await bench.appliance.status()).storage;

@@ -11,13 +11,13 @@ import { CUT_BOOT, CutMachine, type Moment, type PowerCut } from './support/powe
 
 const fault = faultsOf('power');
 
-/** Of the moments of the cuts; another seed gives other moments. */
+/** Seed of the moments of the cuts; another seed gives other moments. */
 const SEED = 20_261_121;
-/** What is written once a minute may be a minute and the time of writing behind. By the time stamps of the samples. */
+/** What is written once a minute may be a minute and the time of writing behind, by the time stamps of the samples. */
 const MOST_LOST_SECONDS = 61;
 const RECOVERY_TARGET_SECONDS = 15;
 
-/** Of one machine; the rarer moments take a minute each. */
+/** Cuts of one machine; the rarer moments take a minute each. */
 const MOMENTS_OF_LANE: readonly Moment[] = [
   ...(['birth', 'birth', 'birth', 'start', 'alerts', 'minute', 'restart', 'kill', 'snapshot'] as const),
   ...(['start', 'start', 'minute', 'alerts', 'kill', 'restart', 'alerts', 'minute', 'snapshot'] as const),
@@ -73,7 +73,7 @@ async function withLanes(bench: FaultBench, moments: readonly Moment[], count: n
   for (let index = 0; index < count; index += 1) lanes.push(await lane(index));
   await Promise.all(
     lanes.map(async (machine, index) => {
-      // Each begins at another moment, so that not all wait for the minute at once.
+      // Each one begins at another moment, so that they do not all wait for the minute at the same time.
       for (const moment of [...moments.slice(index * 2), ...moments.slice(0, index * 2)]) {
         const cut = await machine.cut(moment);
         all.push(cut);

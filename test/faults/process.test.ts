@@ -6,7 +6,7 @@ import { faultsOf } from './support/fault.ts';
 
 const fault = faultsOf('process');
 
-/** What is promised of a service that hangs: back within WatchdogSec and this. */
+/** What is promised of a service that hangs: it serves again within WatchdogSec and this time. */
 const OVER_WATCHDOG_SECONDS = 5;
 const RESTART_SECONDS = 10;
 
@@ -89,7 +89,7 @@ fault('sigkill-repeated', { expected: `${KILLS} kills, each just as an alert cha
   let recoverySeconds = 0;
   for (let kill = 1; kill <= KILLS; kill += 1) {
     bench.load?.turn();
-    // The next sample sees the change; the kill comes somewhere between that sample and its alert on the disk and on the network.
+    // The next sample has the change; the kill comes between that sample and its alert on the disk and on the network.
     await pause(0.03 * kill);
     const injectedMs = await bench.inject(() => bench.appliance.signal('KILL'));
     recoverySeconds = Math.max(recoverySeconds, await bench.recovered(injectedMs, RESTART_SECONDS));
@@ -113,7 +113,7 @@ fault('sigkill-at-start', { expected: 'killed, and killed again at moments of it
   return bench.finish({ observed: 'killed three times while it started; the fourth start succeeded', recoverySeconds });
 });
 
-// On the newer Debian, whose systemd handles the watchdog and the start limit itself: both releases are proven by the core.
+// On the newer Debian, whose systemd handles the watchdog and the start limit itself: the core faults cover both releases.
 const TRIXIE = { suite: 'trixie', files: { [dropIn('debugger')]: DEBUGGER } } as const;
 
 fault(

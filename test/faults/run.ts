@@ -41,13 +41,13 @@ function exit(message: string, code: number): never {
   process.exit(code);
 }
 
-/** The records in a folder, in the order of the families, and of a family in the order in which its faults are registered. */
+/** The records in a folder, in the order of the families, and within a family in the order in which its faults are registered. */
 function readRecords(folder: string, order: readonly string[] = []): FaultRecord[] {
   const records = readdirSync(folder).map((name) => JSON.parse(readFileSync(join(folder, name), 'utf8')) as FaultRecord);
   return records.sort((a, b) => order.indexOf(a.fault.name) - order.indexOf(b.fault.name));
 }
 
-/** Every fault there is, as the test files register them. */
+/** Every existing fault, as the test files register them. */
 function listFaults(): FaultRecord[] {
   const folder = mkdtempSync(join(tmpdir(), 'edge-health-faults-'));
   try {
@@ -69,7 +69,7 @@ interface Options {
   readonly list: boolean;
 }
 
-/** Null: the usage was asked for. */
+/** Null: the usage was requested. */
 function readOptions(): Options | null {
   try {
     const { values, positionals } = parseArgs({
@@ -96,7 +96,7 @@ function readOptions(): Options | null {
   }
 }
 
-/** Shows the comments of the tests and the checks that fail, and skips the rest of TAP. */
+/** Shows the comments of the tests and the checks that fail, and skips the rest of the TAP output. */
 function showProgress(child: ChildProcess, names: readonly string[]): void {
   let count = 0;
   const lines = createInterface({ input: child.stdout as NodeJS.ReadableStream });

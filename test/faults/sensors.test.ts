@@ -15,7 +15,7 @@ const fault = faultsOf('sensors');
 const ROOT = '/srv/sensors';
 const SYSFS = `${ROOT}/sysfs`;
 const INTERFACE = 'sensor0';
-/** The file with millidegrees is the MTU of an interface: a file of sysfs that appears and vanishes with it, as that of a driver does. */
+/** The file with millidegrees is the MTU of an interface: a sysfs file that appears and vanishes with it, as that of a driver does. */
 const MILLIDEGREES = 45_000;
 const COPY_MS = 40;
 
@@ -90,14 +90,14 @@ class Sensors {
 const TIMEOUT_SECONDS = 2;
 /** An absent sensor is searched for this often. */
 const SEARCH_SECONDS = 10;
-/** Two sampling intervals and the time of a reading: earlier statuses may have been in progress. */
+/** Two sampling intervals and the time of a reading: statuses may have been in progress at the start. */
 const SETTLED_MS = 600;
 /** Only bounds a broken test. */
 const LIMIT_SECONDS = 120;
 
 const BOOT = { files: SENSOR_FILES, config: { alerts: { sensor_timeout_seconds: TIMEOUT_SECONDS } } } as const;
 
-/** The values of a metric in a span: of the event stream, and of the topic, where NaN stands for null. */
+/** The values of a metric in a span, from the event stream, and from the topic, where NaN stands for null. */
 function valuesOf(bench: FaultBench, metric: Metric, fromMs: number, toMs: number): { stream: (number | null)[]; topic: unknown[] } {
   const inSpan = ({ it }: { it: HealthStatus }): boolean => Date.parse(it.timestamp) >= fromMs && Date.parse(it.timestamp) < toMs;
   return {
@@ -116,7 +116,7 @@ async function untilMeasured(bench: FaultBench, metrics: readonly Metric[]): Pro
   return (performance.now() - began) / 1000;
 }
 
-/** Checks everything that is published about metrics that cannot be read, since a moment from which on they could not. */
+/** Checks everything published about metrics that cannot be read, from the moment on when they could not. */
 async function checkUnavailable(bench: FaultBench, metrics: readonly Metric[], fromMs: number): Promise<void> {
   const toMs = Date.now();
   const { machine } = bench;

@@ -27,7 +27,7 @@ function seriesOf({ targets = [], transformations = [] }: Panel): string[] {
   return [...columns, ...targets.flatMap(({ legendFormat }) => legendFormat ?? [])];
 }
 
-t.test('every dashboard has its uid, and every link and variable leads somewhere', async (t) => {
+t.test('every dashboard has its uid, and every link and variable has a target', async (t) => {
   t.same(known.map(({ uid }) => uid).sort(), ['edge-health-fleet', 'edge-health-robot']);
   const links = [...JSON.stringify(known).matchAll(/"\/d\/([\w-]+)/g)].map(([, uid]) => uid);
   t.ok(links.length > 1);
@@ -63,7 +63,7 @@ t.test('every dashboard has its uid, and every link and variable leads somewhere
   );
 });
 
-t.test('every panel has its own id and place, a description, and queries with a letter each', async (t) => {
+t.test('every panel has an id and a position of its own, a description, and one letter for each query', async (t) => {
   for (const { panels, title } of known) {
     t.equal(new Set(panels.map(({ id }) => id)).size, panels.length, `${title}: every panel has an id of its own`);
     const taken = new Set<string>();
@@ -119,7 +119,7 @@ t.test('units are those of the metrics, and overrides apply to series that exist
 t.test('every metric of dashboards and rules is in /metrics, a recorded series, or one of Prometheus', async (t) => {
   const ros = { transport: 'embedded', discovery_range: 'LOCALHOST', domain_id: await reserveDomain(t) };
   const served = new Set<string>();
-  // Undervoltage is known of the one, throttling of the other.
+  // One reports undervoltage, the other one throttling.
   for (const [name, config] of Object.entries({ pi5: { ros }, 'intel-nuc': {} })) {
     const folder = temporaryFolder(t);
     const { procRoot, sysRoot } = new MachineTree(t, name);

@@ -28,7 +28,7 @@ interface Compose {
   readonly networks: Readonly<Record<string, unknown>>;
 }
 
-t.test('the containers: pinned, without root, and everything that is mounted is there', async (t) => {
+t.test('the containers are pinned and run without root, and everything that is mounted exists', async (t) => {
   const fleet = temporaryFolder(t);
   cpSync(FLEET, fleet, { recursive: true });
   const folder = join(fleet, 'examples/containers');
@@ -58,7 +58,7 @@ t.test('the containers: pinned, without root, and everything that is mounted is 
   t.same(yaml('examples/containers/alertmanagers/containers.yml'), [{ targets: ['alertmanager:9093'] }]);
 });
 
-t.test('what the examples and docs/fleet/setup.md name is there', async (t) => {
+t.test('everything that the examples and docs/fleet/setup.md name exists', async (t) => {
   const guide = readFileSync(join(ROOT, 'docs/fleet/setup.md'), 'utf8');
   const named = [...guide.matchAll(/`((?:prometheus|alertmanager|grafana|examples)\/[\w./-]+)`/g)].map(([, path]) => path as string);
   t.ok(named.length > 3);

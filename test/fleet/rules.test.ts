@@ -9,7 +9,7 @@ import { ROOT } from '../../testkit/service/service.ts';
 const SEVERITIES = ['critical', 'warning', 'info'];
 const alerts = rules().filter(({ alert }) => alert !== undefined);
 
-t.test('alerts say how bad, what, and where to read what to do', async (t) => {
+t.test('every alert has a severity, a summary, a description and a section in the runbook', async (t) => {
   t.ok(alerts.length > 25, `${alerts.length} alerts`);
   const guide = readFileSync(join(ROOT, 'docs/fleet/runbook.md'), 'utf8');
   const headings = new Set(
@@ -32,7 +32,7 @@ t.test('alerts say how bad, what, and where to read what to do', async (t) => {
   t.equal(new Set(alerts.map(({ alert }) => alert)).size, alerts.length, 'no name twice');
 });
 
-t.test('recorded series are named level:metric:operation, and somebody uses them', async (t) => {
+t.test('recorded series are named level:metric:operation, and each of them is used', async (t) => {
   const recorded = rules().flatMap(({ record }) => record ?? []);
   const used = new Set([...rules(), ...queries()].flatMap(({ expr }) => familiesOf(expr)));
   t.ok(recorded.length > 8, `${recorded.length} recorded series`);

@@ -10,13 +10,13 @@ import { FuzzedSession } from './rtps/fuzzed-session.ts';
 import { mutated, redirected } from './rtps/mutations.ts';
 
 /**
- * The embedded participant under mutated datagrams: it never throws, what it keeps and sends stays bounded, and it goes on serving the
+ * The embedded participant under mutated datagrams: it never throws, what it keeps and sends stays bounded, and it continues to serve
  * others. EDGE_HEALTH_FUZZ=2000000 sets their number, EDGE_HEALTH_SEED the seed.
  */
 const COUNT = Number(process.env['EDGE_HEALTH_FUZZ'] ?? runs(6000, 200_000));
-/** Datagrams a virtual second. */
+/** Datagrams per virtual second. */
 const A_SECOND = 1000;
-/** Where they seem to come from: a friend, this machine, others. */
+/** The addresses from which they seem to come: a friend, this machine, others. */
 const SOURCES = ['10.0.0.2', '10.0.0.1', '127.0.0.1', '10.0.0.99', '10.77.1.1'] as const;
 
 t.setTimeout(300_000 + 10 * COUNT);
@@ -31,7 +31,7 @@ t.test(`${COUNT} mutated datagrams, seed ${SEED}`, async (t) => {
   const { target } = fuzzed;
   t.ok(target.writers.length >= 5 && target.readers.length >= 3, JSON.stringify(target));
 
-  // What real peers said, to whomever, and as if it had been said to us; and what the friend says to us.
+  // Datagrams of real peers, with their own destination and redirected to this session, and those that the friend sends to it.
   const corpus = [...recorded().map(({ datagram }) => datagram), ...fuzzed.received];
   t.ok(corpus.length > 600, `${corpus.length} datagrams to begin with`);
   const pick = (): Buffer => corpus[Math.floor(random() * corpus.length)] as Buffer;
@@ -47,7 +47,7 @@ t.test(`${COUNT} mutated datagrams, seed ${SEED}`, async (t) => {
     return [random() < 0.2 ? original : mutated(original, pick(), random)];
   };
 
-  // Mostly from where its sender is, of whom nothing would be read otherwise.
+  // Mostly the address of its sender: from another address nothing of it would be read.
   const sourceOf = (datagram: Buffer): string => {
     const known = random() < 0.8 && datagram.length >= 20 ? participant.addressOf(datagram.toString('hex', 8, 20)) : null;
     return known ?? (SOURCES[Math.floor(random() * SOURCES.length)] as string);
@@ -94,11 +94,11 @@ t.test(`${COUNT} mutated datagrams, seed ${SEED}`, async (t) => {
 
   const newcomer = await fuzzed.befriend(t);
   t.same(await fuzzed.exchanges(newcomer), { out: true, back: true }, 'afterwards');
-  // When the leases of those who never were there have ended, all of it is given back.
+  // When the leases of the invented participants have ended, all of it is released.
   for (let passed = 0; passed < LIMITS.leaseSeconds + 10; passed += 5) await fuzzed.time.pass(5);
   t.ok(participant.peerCount <= 2, `${participant.peerCount} peers`);
   t.same(await fuzzed.exchanges(newcomer), { out: true, back: true }, 'and for good');
-  // Something may still wait in the name of a friend; nothing does in nobody's.
+  // Something may still be pending for a friend, but nothing for participants that do not exist.
   for (const peer of [friend, newcomer]) peer.participant.stop();
   await fuzzed.time.pass(1);
   t.same([participant.peerCount, participant.matchedCount, participant.heldOctets], [0, 0, 0], 'nothing is left');

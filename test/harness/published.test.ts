@@ -1,4 +1,4 @@
-/** The reports in docs/develop/reports/ are what the programs wrote: what they say is what held. */
+/** The reports in docs/develop/reports/ are unchanged program output, and every check in them held. */
 import { globSync, readFileSync } from 'node:fs';
 import t from 'tap';
 import type { ReportDocument } from '../../harness/report/document.ts';
@@ -8,9 +8,9 @@ import { type FaultRun, isDone } from '../faults/support/report.ts';
 const REPORTS = 'docs/develop/reports';
 const json = <T>(path: string): T => JSON.parse(readFileSync(`${REPORTS}/${path}`, 'utf8')) as T;
 
-t.test('the run: unchanged since, computed alike by this engine, and no criterion failed', async (t) => {
+t.test('the run is unchanged since, this engine computes the same report, and no criterion failed', async (t) => {
   const { document, lines } = verifyRun(`${REPORTS}/run`);
-  // If the format of reports has changed since: edge-health harness report docs/develop/reports/run writes this one again.
+  // If the format of reports has changed: edge-health harness report docs/develop/reports/run writes this report again.
   t.equal(document.result, 'intact', lines.join('\n'));
   const { judgements, statement, verdict } = json<ReportDocument>('run/report.json');
   t.equal(verdict, 'INCOMPLETE', 'no run that is shorter is the verdict of 168 hours');
@@ -21,7 +21,7 @@ t.test('the run: unchanged since, computed alike by this engine, and no criterio
   );
 });
 
-t.test('the soaks: a week of samples by either transport, and everything held', async (t) => {
+t.test('the soaks cover a week of samples with each transport, and every check held', async (t) => {
   for (const [folder, transport] of [
     ['soak', 'embedded'],
     ['soak-rclnodejs', 'rclnodejs'],
@@ -33,7 +33,7 @@ t.test('the soaks: a week of samples by either transport, and everything held', 
   }
 });
 
-t.test('the fault run: complete, and every check held', async (t) => {
+t.test('the fault run is complete, and every check held', async (t) => {
   const { faults } = json<FaultRun>('faults/faults.json');
   t.equal(faults.filter(isDone).length, faults.length);
   t.ok(faults.length >= 64, `${faults.length} faults`);
@@ -43,7 +43,7 @@ t.test('the fault run: complete, and every check held', async (t) => {
   );
 });
 
-t.test('they name no path nor host of the machine they were made on', async (t) => {
+t.test('the reports contain no path of the machine on which they were made', async (t) => {
   for (const path of globSync(`${REPORTS}/**/*.{md,json,xml,html,ndjson}`)) {
     const text = readFileSync(path, 'utf8');
     t.notMatch(text, /\/(?:tmp|home|root|work)\//, path);

@@ -1,4 +1,4 @@
-/** A run of seconds against a real service: the record, the report, its verification, and what is tampered with. */
+/** A run of some seconds against a real service: the record, the report, its verification, and tampering. */
 import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
@@ -11,7 +11,7 @@ import { until } from '../../testkit/wait.ts';
 
 t.setTimeout(300_000);
 
-/** The shortest run there is. */
+/** The shortest possible run. */
 const SECONDS = 10;
 const REPORTS = ['junit.xml', 'report.html', 'report.json', 'report.md'];
 
@@ -33,7 +33,7 @@ function tampered(t: Test, folder: string, change: (lines: string[]) => string[]
   return copy;
 }
 
-t.test('from the start to the report', async (t) => {
+t.test('a run goes from the start to the report', async (t) => {
   const folder = new RunFolder(t);
   const run = folder.run('--duration', `${SECONDS}s`);
   await run.printed(/observing health_monitor at http:\/\/127\.0\.0\.1:\d+ for 10 s/);
@@ -58,11 +58,11 @@ t.test('from the start to the report', async (t) => {
   );
   await until('nothing of it is running', () => !pids.some(isRunning));
 
-  await t.test('what there is evidence for is judged', async (t) => {
+  await t.test('every criterion with evidence is judged', async (t) => {
     const reliability = judgement(report, 'reliability');
     t.equal(judgement(report, 'uptime').verdict, 'INCOMPLETE');
     t.equal(evidence(judgement(report, 'uptime'), 'restarts'), 0);
-    // A machine that is too busy to take a sample is found by the same counts.
+    // A machine that is too busy to take a sample shows in the same counts.
     const [expected, received, lost] = ['expected', 'received', 'lost'].map((label) => evidence(reliability, label) ?? -1);
     t.ok((received ?? 0) > 0, 'samples were received');
     t.equal((received ?? 0) + (lost ?? 0), expected);
@@ -75,7 +75,7 @@ t.test('from the start to the report', async (t) => {
     t.match(text, /event stream/, 'and that nothing was received on the topic');
   });
 
-  await t.test('it is verified, and what is changed afterwards is found', async (t) => {
+  await t.test('the run is verified, and later changes are detected', async (t) => {
     const verified = await folder.command('verify', folder.path);
     t.equal(verified.by, 0, verified.output);
     t.match(verified.output, 'INTACT');

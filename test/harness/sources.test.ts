@@ -15,7 +15,7 @@ import { measured, recorded, startIn } from '../../testkit/service/rest.ts';
 import type { RunningService } from '../../testkit/service/service.ts';
 import { until } from '../../testkit/wait.ts';
 
-/** What the harness receives from a real service, by REST. */
+/** What the harness receives from a real service over REST. */
 
 t.setTimeout(300_000);
 
@@ -44,7 +44,7 @@ class Received implements SourceListener {
   }
 }
 
-t.test('over a SIGKILL: the cause, a stream without a hole in what was stored, the gap', async (t) => {
+t.test('across a SIGKILL, the cause, the gap and every stored status are received', async (t) => {
   const folder = temporaryFolder(t);
   const exits: Exit[] = [];
   let service: RunningService | null = null;
@@ -94,7 +94,7 @@ t.test('over a SIGKILL: the cause, a stream without a hole in what was stored, t
   t.match(second, { run: { cause: 'signal', detail: 'SIGKILL', unseen: 0, pid: service.pid } });
   t.not(second?.run?.started, first?.reading.started);
   t.not(service.pid, firstPid);
-  // The stream comes back by itself, within its longest pause.
+  // The stream resumes by itself, within its longest pause.
   const reborn = Date.parse(second?.run?.started ?? '');
   const isBack = (): boolean => received.stamps.filter((stamp) => stamp > reborn).length >= 2 * HERTZ;
   await until('the stream is back', isBack, { describe: () => received.notes });
@@ -125,7 +125,7 @@ t.test('over a SIGKILL: the cause, a stream without a hole in what was stored, t
   t.equal(await scan(from, to), null, 'after its end there is no response');
 });
 
-t.test('other nodes are ignored; gaps of what is stored are exact; 200 Hz in pages', async (t) => {
+t.test('other nodes are ignored, gaps in the stored samples are exact, and 200 Hz are read in pages', async (t) => {
   const clocks = new TestClocks();
   const service = await startInProcess(t, temporaryFolder(t), clocks);
   const rest = new RestClient({ base: service.url, token: null });
@@ -145,7 +145,7 @@ t.test('other nodes are ignored; gaps of what is stored are exact; 200 Hz in pag
 
   const begun = clocks.wallMs;
   const expected: number[] = [];
-  // Half an hour; of it nothing in the minutes 10 to 14, and 61 s without a sample later on.
+  // Half an hour, without samples in the minutes 10 to 14, and with a gap of 61 s later on.
   await service.run(1800, (second) => {
     service.remoteNodes.onHealthStatus(statusOf('other', clocks.wallMs));
     if (second % 300 === 7) service.remoteNodes.onAlert(alertOf('other', `a${second}`, clocks.wallMs));

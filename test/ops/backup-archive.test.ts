@@ -17,7 +17,7 @@ const BLOCK_BYTES = 512;
 /** Bits flipped over the length of an archive. */
 const FLIPS = runs(60, 1000);
 
-/** A small data folder with a bit of everything, and its backup. */
+/** A small data folder with some data of every kind, and its backup. */
 async function made(t: Test): Promise<BackupSite> {
   const site = new BackupSite(t);
   site.fill(10 * MINUTE);
@@ -66,7 +66,7 @@ function member(name: string, content: Buffer | string, mode = 0o640): Member {
   return { name, content: bytes, header };
 }
 
-/** The header with one field changed, and its checksum made right again. */
+/** The header with one field changed, and its checksum corrected. */
 function forged(header: Buffer, ...changes: readonly (readonly [at: number, bytes: string])[]): Buffer {
   const copy = Buffer.from(header);
   for (const [at, bytes] of changes) copy.write(bytes, at, 'latin1');
@@ -78,8 +78,8 @@ function forged(header: Buffer, ...changes: readonly (readonly [at: number, byte
 
 const site = await made(t);
 
-t.test('the tar of the system lists and unpacks it', async (t) => {
-  // Not every tar can decompress: test/system/ops/backup-archive.test.ts has that.
+t.test('the tar program of the system lists and unpacks an archive', async (t) => {
+  // Not every tar can decompress: test/system/ops/backup-archive.test.ts tests that.
   const tar = join(site.folder, 'plain.tar');
   writeFileSync(tar, zstdDecompressSync(readFileSync(site.newest)));
   const listed = execFileSync('tar', ['-tf', tar], { encoding: 'utf8' }).trim().split('\n');
@@ -110,7 +110,7 @@ t.test('the tar of the system lists and unpacks it', async (t) => {
   t.equal(statSync(site.backups).mode & 0o777, 0o750);
 });
 
-t.test('sizes and names at their limits', async (t) => {
+t.test('sizes and names at their limits are supported', async (t) => {
   for (const size of [0, 511, 512, 8 ** 11 - 1, 8 ** 11, 2 ** 45]) {
     const block = Buffer.alloc(BLOCK_BYTES);
     new Header({ path: 'database/edge-health.db', size, mode: 0o640, mtime: new Date(1_700_000_000_000), type: 'File' }).encode(block);
@@ -128,7 +128,7 @@ t.test('sizes and names at their limits', async (t) => {
   t.ok((await readArchive(other.newest)).manifest.files.some(({ path }) => path === longest));
 });
 
-t.test('a flipped bit, anywhere, is found or changes nothing', async (t) => {
+t.test('a flipped bit anywhere is detected or has no effect', async (t) => {
   const whole = readFileSync(site.newest);
   const before = await readArchive(site.newest);
   const damaged = join(site.folder, 'damaged.tar.zst');
@@ -152,7 +152,7 @@ t.test('a flipped bit, anywhere, is found or changes nothing', async (t) => {
     bytes[place] = (bytes[place] as number) ^ (1 << (index % 8));
     writeFileSync(damaged, bytes);
     try {
-      // Bits without a meaning are left: a header may allow a decoder more memory than it needs.
+      // Some bits have no meaning: a header may allow a decoder more memory than it needs.
       t.same((await readArchive(damaged)).manifest, before.manifest, `what is accepted is whole (byte ${place})`);
     } catch (error) {
       refused += 1;
@@ -162,7 +162,7 @@ t.test('a flipped bit, anywhere, is found or changes nothing', async (t) => {
   t.ok(refused >= places.length * 0.9, `${refused} of ${places.length} refused`);
 });
 
-t.test('cut off, or continued, it is refused', async (t) => {
+t.test('a truncated or extended archive is refused', async (t) => {
   const whole = readFileSync(site.newest);
   const damaged = join(site.folder, 'damaged.tar.zst');
   const lengths = [0, 1, 4, 20, 1000, whole.length >> 1, whole.length - 5, whole.length - 4, whole.length - 1];
@@ -176,7 +176,7 @@ t.test('cut off, or continued, it is refused', async (t) => {
   }
 });
 
-t.test('what is in it but does not belong there', async (t) => {
+t.test('an archive with members that do not belong there is refused', async (t) => {
   const members = membersOf(zstdDecompressSync(readFileSync(site.newest)));
   t.equal(members.length, 9);
   const bad = join(site.folder, 'bad.tar.zst');
@@ -205,7 +205,7 @@ t.test('what is in it but does not belong there', async (t) => {
   ];
   for (const name of traversals) await check([member(name, 'x'), ...members], /which backups do not have/);
   const { content } = first;
-  // A hard link, a symbolic link, devices, a folder and a pipe; links with and without a target.
+  // A hard link, a symbolic link, devices, a folder and a FIFO; links with and without a target.
   for (const type of ['1', '2']) {
     await check([{ header: forged(first.header, [156, type], [157, '/etc/passwd']), content }, ...rest], /not a regular file/);
     await check([{ header: forged(first.header, [156, type]), content }, ...rest], /linkpath required/);
@@ -213,7 +213,7 @@ t.test('what is in it but does not belong there', async (t) => {
   for (const type of ['3', '4', '5', '6'])
     await check([{ header: forged(first.header, [156, type]), content }, ...rest], /not a regular file/);
   await check([{ header: forged(first.header, [345, 'prefix']), content }, ...rest], /which backups do not have/);
-  // Numbers in base 256 that are none.
+  // Invalid numbers in base 256.
   for (const at of [100, 108, 116, 124, 136])
     await check([{ header: forged(first.header, [at, '\xc0']), content }, ...rest], /invalid|damaged/);
   // Extensions of the format, which could give a member another name or size than its header has.

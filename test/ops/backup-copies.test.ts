@@ -12,7 +12,7 @@ import { until } from '../../testkit/wait.ts';
 
 const HOST = hostFolder();
 
-t.test('a folder', async (t) => {
+t.test('backups are copied to a folder', async (t) => {
   const target = temporaryFolder(t);
   const site = siteCopyingTo(t, [target]);
   const folder = join(target, HOST);
@@ -28,7 +28,7 @@ t.test('a folder', async (t) => {
   t.ok(existsSync(join(folder, 'notes.txt')), 'files of others stay');
 });
 
-t.test('targets fail each on its own', async (t) => {
+t.test('each target fails independently of the others', async (t) => {
   const good = temporaryFolder(t);
   const targets = ['/nowhere/at/all', 'relative/folder', 'rsync://127.0.0.1:1/backups', 's3://', good];
   const site = siteCopyingTo(t, targets, { s3_endpoint: 'http://127.0.0.1:1' });
@@ -44,7 +44,7 @@ t.test('targets fail each on its own', async (t) => {
   t.match(text, /copy to rsync:.*: rsync (failed|is not installed)/);
   t.match(text, /copy to s3:\/\/: the bucket is missing/);
   t.same(readdirSync(join(good, HOST)), site.names);
-  await t.test('a program that is not installed', async (t) => {
+  await t.test('a program that is not installed is reported', async (t) => {
     site.configure({ copy_to: ['rsync://127.0.0.1/x', 's3://bucket'] });
     const folder = join(site.folder, 'bin');
     mkdirSync(folder);
@@ -55,7 +55,7 @@ t.test('targets fail each on its own', async (t) => {
   });
 });
 
-t.test('a full disk', { skip: whyNotMountable() ?? false }, async (t) => {
+t.test('a full disk is reported', { skip: whyNotMountable() ?? false }, async (t) => {
   const disk = new SmallDisk(t);
   const site = siteCopyingTo(t, [disk.folder]);
   disk.fill();
@@ -65,7 +65,7 @@ t.test('a full disk', { skip: whyNotMountable() ?? false }, async (t) => {
   t.equal(document.copies[0]?.copied.length, 2);
 });
 
-t.test('stopped by its timeout while copying', async (t) => {
+t.test('copying is stopped by the timeout', async (t) => {
   const site = siteCopyingTo(t, ['s3://robots/x', temporaryFolder(t)]);
   const bin = join(site.folder, 'bin');
   mkdirSync(bin);

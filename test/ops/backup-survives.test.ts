@@ -10,14 +10,14 @@ import { until } from '../../testkit/wait.ts';
 
 const NAME = /^edge-health_\d{8}T\d{6}Z\.tar\.zst$/;
 
-t.test('a full disk', { skip: whyNotMountable() ?? false }, async (t) => {
+t.test('a full disk does not damage existing backups', { skip: whyNotMountable() ?? false }, async (t) => {
   const disk = new SmallDisk(t);
   const site = new BackupSite(t, {}, join(disk.folder, 'data'));
   site.fill(60);
   site.write('metrics/m.csv', randomBytes(300_000));
   t.equal((await site.backup()).outcome.status, 'OK');
   const [good] = site.names;
-  await t.test('full from the start', async (t) => {
+  await t.test('the disk is full from the start', async (t) => {
     disk.fill();
     const { outcome, text } = await site.backup();
     t.equal(outcome.status, 'CRITICAL');
@@ -32,8 +32,8 @@ t.test('a full disk', { skip: whyNotMountable() ?? false }, async (t) => {
     t.same(site.names, [good]);
     site.configure({});
   });
-  await t.test('it fills up while it is written', async (t) => {
-    // More than expected from the last one, and more than there is space for.
+  await t.test('the disk fills up while the backup is written', async (t) => {
+    // More than expected from the last backup, and more than there is space for.
     for (let i = 0; i < 3; i += 1) site.write(`logs/l${i}.log`, randomBytes(270_000));
     const { outcome, text } = await site.backup();
     t.equal(outcome.status, 'CRITICAL', text);
@@ -41,7 +41,7 @@ t.test('a full disk', { skip: whyNotMountable() ?? false }, async (t) => {
     t.same(site.names, [good], 'nothing is left behind');
     t.ok(await readArchive(join(site.backups, good as string)), 'the one before is whole');
   });
-  await t.test('what is beyond the number to keep may go first', async (t) => {
+  await t.test('backups beyond the number to keep may be removed first', async (t) => {
     for (let i = 0; i < 3; i += 1) site.write(`logs/l${i}.log`, '');
     for (const day of [1, 2]) site.write(`backups/edge-health_2026030${day}T000000Z.tar.zst`, Buffer.alloc(450_000));
     site.configure({ keep: 1 });
@@ -51,11 +51,11 @@ t.test('a full disk', { skip: whyNotMountable() ?? false }, async (t) => {
   });
 });
 
-t.test('ended early', async (t) => {
+t.test('a backup that is ended early leaves no incomplete archive under its final name', async (t) => {
   const site = new BackupSite(t, { journal_hours: 1 });
   site.fill(60);
   for (let i = 0; i < 4; i += 1) site.write(`metrics/m${i}.csv`, randomBytes(1_000_000));
-  // The copy of the database is made before the journal is read.
+  // The database is copied before the journal is read.
   const started = join(site.folder, 'started');
   const programs = join(site.folder, 'programs');
   mkdirSync(programs);
@@ -63,7 +63,7 @@ t.test('ended early', async (t) => {
   const hanging = { ...process.env, PATH: `${programs}:${process.env['PATH']}` };
   const partials = (): string[] => (existsSync(site.backups) ? site.names.filter((name) => name.includes('partial')) : []);
 
-  await t.test('by its timeout', async (t) => {
+  await t.test('ended by its timeout', async (t) => {
     const ending = new AbortController();
     site.signal = ending.signal;
     site.environment = hanging;
@@ -78,7 +78,7 @@ t.test('ended early', async (t) => {
     site.signal = new AbortController().signal;
     rmSync(started);
   });
-  await t.test('by kill -9', async (t) => {
+  await t.test('ended by kill -9', async (t) => {
     const kill = async (when: string, isTime: () => boolean): Promise<void> => {
       const child = site.start('backup_logs');
       const exited = once(child, 'exit');
@@ -92,7 +92,7 @@ t.test('ended early', async (t) => {
     t.ok(partials().length > 0, 'something is half done');
     site.configure({});
     site.environment = process.env;
-    // How far it is when it is killed is up to the machine.
+    // How far it has come when it is killed depends on the machine.
     for (const bytes of [0, 2_000_000]) {
       const isWriting = (name: string): boolean =>
         name.endsWith('.tar.zst.partial') && (statSync(join(site.backups, name), { throwIfNoEntry: false })?.size ?? 0) >= bytes;
@@ -108,7 +108,7 @@ t.test('ended early', async (t) => {
   });
 });
 
-t.test('two at once: one is made', async (t) => {
+t.test('of two backups at the same time at least one is made, and each reported one exists', async (t) => {
   const site = new BackupSite(t);
   site.fill(60);
   for (let i = 0; i < 4; i += 1) site.write(`metrics/m${i}.csv`, Buffer.alloc(1_000_000, i));

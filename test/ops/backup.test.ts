@@ -13,7 +13,7 @@ import { RunningService } from '../../testkit/service/service.ts';
 
 const NAME = /^edge-health_\d{8}T\d{6}Z\.tar\.zst$/;
 
-/** A service on a port, as far as a test needs one. */
+/** A stand-in for the service with only what a test needs. */
 async function standIn(t: Test, listener: RequestListener): Promise<string> {
   const server = createServer(listener).listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -24,7 +24,7 @@ async function standIn(t: Test, listener: RequestListener): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** Programs of the test's own that are found first. */
+/** Installs programs of the test, which are found first on the PATH. */
 function programs(site: BackupSite, scripts: Readonly<Record<string, string>>): void {
   const folder = join(site.folder, 'bin');
   mkdirSync(folder, { recursive: true });
@@ -35,7 +35,7 @@ function programs(site: BackupSite, scripts: Readonly<Record<string, string>>): 
   site.environment = { ...process.env, PATH: `${folder}:${process.env['PATH']}` };
 }
 
-t.test('of a running service', async (t) => {
+t.test('a running service is backed up', async (t) => {
   const site = new BackupSite(t);
   const filled = site.fill(600);
   const from = new Date().toISOString();
@@ -54,8 +54,8 @@ t.test('of a running service', async (t) => {
   t.match(text, /read back and compared; 1 backup kept; \d+ samples of 1 node/);
 });
 
-t.test('a backup without a database is an error, and still has the rest', async (t) => {
-  await t.test('there is none yet', async (t) => {
+t.test('a backup without a database is an error, but contains the rest', async (t) => {
+  await t.test('no database exists yet', async (t) => {
     const site = new BackupSite(t);
     site.write('metrics/m.csv', 'a\n');
     const { outcome, text, document } = await site.backup();
@@ -81,7 +81,7 @@ t.test('a backup without a database is an error, and still has the rest', async 
       /WITHOUT a database: the service cannot use its database: disk I\/O error; edge-health ops health_check shows what to do/,
     );
   });
-  await t.test('older ones, which have a database, are not removed for it', async (t) => {
+  await t.test('older backups with a database are not removed in favour of it', async (t) => {
     const target = temporaryFolder(t);
     const site = new BackupSite(t, { keep: 1, copy_to: [target] });
     site.fill(60);
@@ -97,21 +97,21 @@ t.test('a backup without a database is an error, and still has the rest', async 
     t.equal(again.document.pruned.length, 2, 'only for one that has it');
     t.notOk(site.names.includes(good as string));
   });
-  await t.test('the service is that of another data folder', async (t) => {
+  await t.test('the service uses another data folder', async (t) => {
     const site = new BackupSite(t);
     site.fill(60);
     const storage = { path: '/somewhere/else/edge-health.db', state: 'ok', error: null, size_bytes: 1 };
     site.url = await standIn(t, (_, response) => response.end(JSON.stringify({ storage })));
     t.match((await site.backup()).text, /WITHOUT a database: the service at .* has its database in \/somewhere\/else/);
   });
-  await t.test('the service wants a token', async (t) => {
+  await t.test('the service requires a token', async (t) => {
     const site = new BackupSite(t);
     site.fill(60);
     const problem = { code: 'unauthorized', detail: 'send the token' };
     site.url = await standIn(t, (_, response) => response.writeHead(401).end(JSON.stringify(problem)));
     t.match((await site.backup()).text, /WITHOUT a database: .*refused .*send the token.*rest\.token_file/);
   });
-  await t.test('the file is damaged', async (t) => {
+  await t.test('the database is damaged', async (t) => {
     const site = new BackupSite(t);
     site.fill(600);
     const bytes = readFileSync(join(site.dataFolder, 'edge-health.db'));
@@ -123,7 +123,7 @@ t.test('a backup without a database is an error, and still has the rest', async 
   });
 });
 
-t.test('the service has not enough disk space for a snapshot', async (t) => {
+t.test('the backup reports that the service has not enough disk space for a snapshot', async (t) => {
   const site = new BackupSite(t);
   site.fill(60);
   const storage = { path: join(site.dataFolder, 'edge-health.db'), state: 'ok', error: null, size_bytes: 1 };
@@ -138,7 +138,7 @@ t.test('the service has not enough disk space for a snapshot', async (t) => {
   t.same(site.names, []);
 });
 
-t.test('a snapshot that breaks off is asked for again', async (t) => {
+t.test('an interrupted snapshot is requested again', async (t) => {
   const site = new BackupSite(t);
   site.fill(600);
   const database = readFileSync(join(site.dataFolder, 'edge-health.db'));
@@ -177,7 +177,7 @@ t.test('a snapshot that breaks off is asked for again', async (t) => {
   t.match(busy, { source: null, reason: /another process has the database .* open, but the service does not answer/ });
 });
 
-t.test('secrets stay out, and are named', async (t) => {
+t.test('secrets are left out and listed', async (t) => {
   const site = new BackupSite(t);
   site.fill(60);
   const etc = join(site.folder, 'etc');
@@ -226,7 +226,7 @@ t.test('secrets stay out, and are named', async (t) => {
   t.equal(statSync(join(folder, 'config/shutdown.d/10-park')).mode & 0o777, 0o755, 'what is a program stays one');
 });
 
-t.test('the journal', async (t) => {
+t.test('the journal is included', async (t) => {
   const site = new BackupSite(t, { journal_hours: 48 });
   site.fill(60);
   const journal = async (): Promise<{ text: string | null; reason: string | undefined }> => {
@@ -250,7 +250,7 @@ t.test('the journal', async (t) => {
   t.match((await journal()).reason, /no journalctl/);
 });
 
-t.test('rows that are being written', async (t) => {
+t.test('rows that are being written are included as whole lines', async (t) => {
   const site = new BackupSite(t);
   site.fill(60);
   const file = site.write('metrics/metrics_2026-03-04.csv', '');
@@ -259,7 +259,7 @@ t.test('rows that are being written', async (t) => {
     writeFileSync(file, Array.from({ length: 20 }, () => `${rows++},${'x'.repeat(200)}\n`).join(''), { flag: 'a' });
   }, 2);
   t.teardown(() => clearInterval(writer));
-  // On a busy machine few rows are written in the time of a backup.
+  // On a busy machine few rows are written during a backup.
   for (let run = 0; run < 3 || rows < 200; run += 1) {
     const { outcome, text } = await site.backup();
     t.equal(outcome.status, 'OK', text);
@@ -267,7 +267,7 @@ t.test('rows that are being written', async (t) => {
   }
 });
 
-t.test('older ones are removed only after a new one was verified', async (t) => {
+t.test('older backups are removed only after a new one was verified', async (t) => {
   const site = new BackupSite(t, { keep: 3 });
   site.fill(60);
   for (let day = 1; day <= 5; day += 1) site.write(`backups/edge-health_2026030${day}T000000Z.tar.zst`, 'older');
@@ -292,7 +292,7 @@ t.test('older ones are removed only after a new one was verified', async (t) => 
   t.equal(site.names.length, 4, 'it did not');
 });
 
-t.test('a clock in the past, then right again', async (t) => {
+t.test('a clock in the past, later corrected, costs no good backup', async (t) => {
   const site = new BackupSite(t, { keep: 3 });
   site.fill(60);
   const times = ['2026-03-01', '2026-03-02', '2026-03-03', '1970-01-01', '2026-03-04', '2099-01-01', '2026-03-05'];

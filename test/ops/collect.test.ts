@@ -21,7 +21,7 @@ import { until } from '../../testkit/wait.ts';
 
 const EDGE_HEALTH = join(ROOT, 'bin/edge-health');
 
-/** The processor's alerts come on a busy machine whatever the threshold, but that of memory is raised by the test alone. */
+/** CPU alerts occur on a busy machine whatever the threshold, but only the test raises the memory alert. */
 const cpu = { warning: 99.8, critical: 99.9 };
 const ALARMED = {
   node_name: 'unit_7',
@@ -31,7 +31,10 @@ const ALARMED = {
 };
 const CALM = { ...ALARMED, thresholds: { cpu, memory: { warning: 99.8, critical: 99.9 } } };
 
-/** Lowers and raises the thresholds of a running service all the time, so that alerts come and go, until the returned function is called. */
+/**
+ * Lowers and raises the thresholds of a running service repeatedly, so that alerts are raised and resolved, until the returned function is
+ * called.
+ */
 function alarm(t: Test, service: RunningService, folder: string): () => void {
   const file = join(folder, readdirSync(folder).find((name) => /^config-.*yaml$/.test(name)) ?? '');
   const { ros, rest, storage } = parse(readFileSync(file, 'utf8')) as Record<string, unknown>;
@@ -70,13 +73,13 @@ function rowsIn(data: string): Record<string, string>[] {
 
 const collectedIn = (data: string): AlertRecord[] => linesIn(data, 'alerts').map((line) => JSON.parse(line) as AlertRecord);
 
-/** Every change that the service has, by REST. */
+/** Every change that the service has, over REST. */
 async function changesOf(service: RunningService): Promise<Alert[]> {
   const { data } = await service.json<{ data: Alert[] }>('/alerts?changes=true&limit=10000');
   return data;
 }
 
-/** Names and sizes of the files in a folder, which need not be there. */
+/** Names and sizes of the files in a folder, which may be missing. */
 function sizesIn(folder: string): string {
   if (!existsSync(folder)) return '';
   return readdirSync(folder)
@@ -84,7 +87,7 @@ function sizesIn(folder: string): string {
     .join();
 }
 
-/** Each change once, and every one up to the last one collected. */
+/** Checks that each change was collected once, up to the last one collected. */
 function checkCollected(t: Test, data: string, before: readonly Alert[]): void {
   const keys = collectedIn(data).map(changeKey);
   t.equal(new Set(keys).size, keys.length, `${keys.length} changes, none twice`);
@@ -92,7 +95,7 @@ function checkCollected(t: Test, data: string, before: readonly Alert[]): void {
   t.same(missing, [], `none of ${before.length} is missing`);
 }
 
-t.test('rows say what /health says, also that the service hangs or is gone', async (t) => {
+t.test('rows contain the values of /health, and record that the service hangs or is gone', async (t) => {
   const folder = temporaryFolder(t);
   const data = temporaryFolder(t);
   const service = await start(t, folder, { ...CALM, publish_frequency: 5 });
@@ -122,7 +125,7 @@ t.test('rows say what /health says, also that the service hangs or is gone', asy
   t.same(more, []);
 });
 
-t.test('a service that is killed and started again: what it recorded comes once', async (t) => {
+t.test('the changes of a service that is killed and started again are collected once', async (t) => {
   const folder = temporaryFolder(t);
   const data = temporaryFolder(t);
   const first = await start(t, folder, ALARMED);
@@ -147,7 +150,7 @@ t.test('a service that is killed and started again: what it recorded comes once'
   );
   t.same(new Set(memory.map(({ began }) => began)), new Set([memory[0]?.timestamp]), 'one episode, from its raise');
 
-  // A cursor ahead of everything in the database: it comes from another one.
+  // A cursor ahead of everything in the database, as from another database.
   const cursor = join(data, 'alerts', 'cursor.json');
   writeFileSync(cursor, JSON.stringify({ ...JSON.parse(readFileSync(cursor, 'utf8')), cursor: 'zzzzzzzz.1_zzzzzzzz.1_0' }));
   const again = await collectAlerts.run(contextFor(data, second.url), GIVEN);
@@ -174,11 +177,11 @@ t.test('a service that is killed and started again: what it recorded comes once'
   t.same(readdirSync(reports).sort(), ['junit.xml', 'report.html', 'report.json', 'report.md']);
 });
 
-t.test('while alerts come and go', async (t) => {
+t.test('collects while alerts are raised and resolved', async (t) => {
   const folder = temporaryFolder(t);
   const service = await start(t, folder, CALM);
-  await t.test('programs that are killed while they write', (t) => killedWhileWriting(t, service, folder));
-  await t.test('a full disk: said with what to do, nothing torn, nothing lost', { skip: whyNotMountable() ?? false }, (t) =>
+  await t.test('programs are killed while they write', (t) => killedWhileWriting(t, service, folder));
+  await t.test('a full disk is reported with the remedy, and nothing is torn or lost', { skip: whyNotMountable() ?? false }, (t) =>
     fullDisk(t, service, folder),
   );
 });
@@ -190,7 +193,7 @@ async function killedWhileWriting(t: Test, service: RunningService, folder: stri
   writeFileSync(config, stringify({ storage: { path: data } }));
   const parameters = (name: string): string[] => ['ops', name, '--config', config, '--url', service.url];
   const contents = (): string => ['metrics', 'alerts'].map((name) => sizesIn(join(data, name))).join();
-  // What is left when it is killed at any one point is tested in ops/collect/alerts.properties.test.ts.
+  // What remains after a kill at any single point is tested in ops/collect/alerts.properties.test.ts.
   for (const name of ['collect_alerts', 'collect_metrics', 'collect_alerts']) {
     const changes = (await changesOf(service)).length;
     await until('more alerts changed', async () => (await changesOf(service)).length > changes);
@@ -221,7 +224,7 @@ async function fullDisk(t: Test, service: RunningService, folder: string): Promi
   t.match(await collectMetrics.run(context, GIVEN), { status: 'OK' });
   await collectAlerts.run(context, GIVEN);
   disk.fill();
-  // What is left of the last block is used up by some rows.
+  // The rest of the last block is used up by some rows.
   let full = await collectMetrics.run(context, GIVEN);
   for (let i = 0; i < 30 && full.status === 'OK'; i += 1) full = await collectMetrics.run(context, GIVEN);
   t.match(full, { status: 'CRITICAL', lines: [/^CRITICAL {2}no row was written: the disk of .* is full; remove what is not needed/] });

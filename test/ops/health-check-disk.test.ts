@@ -5,14 +5,14 @@ import { temporaryFolder } from '../../testkit/folder.ts';
 import { SmallDisk, whyNotMountable } from '../../testkit/machine/small-disk.ts';
 import { checkAt, logOf, NOWHERE, siteAt } from '../../testkit/ops/health-site.ts';
 
-t.test('a full disk, and a torn last line', { skip: whyNotMountable() ?? false }, async (t) => {
+t.test('a full disk is reported, and a torn last line is removed', { skip: whyNotMountable() ?? false }, async (t) => {
   const small = new SmallDisk(t);
   const site = siteAt(t, NOWHERE, temporaryFolder(t), small.folder);
   const disk = `disk ${site.dataFolder}`;
   const check = { check: { min_free_megabytes: 10 } };
   t.match((await checkAt(site, check)).of(disk), { status: 'CRITICAL', message: /0\.0 GB free, 0\.0 GB are needed/ });
   const log = join(site.dataFolder, 'logs', readdirSync(join(site.dataFolder, 'logs'))[0] as string);
-  appendFileSync(log, `${'-'.repeat(4096 - (statSync(log).size % 4096) - 20)}\n`); // What is left of its block is less than a line.
+  appendFileSync(log, `${'-'.repeat(4096 - (statSync(log).size % 4096) - 20)}\n`); // The rest of its block is shorter than a line.
   const whole = logOf(site);
   small.fill();
   t.match((await checkAt(site, check)).of('history'), { status: 'WARNING', remedy: /is full/ });
@@ -26,7 +26,7 @@ t.test('a full disk, and a torn last line', { skip: whyNotMountable() ?? false }
   t.notMatch(logOf(site), /CRIT$|CRIT\d/m, 'what was torn is gone');
 });
 
-t.test('old logs are removed, whatever the clock shows', async (t) => {
+t.test('old logs are removed whatever the clock shows', async (t) => {
   const site = siteAt(t, NOWHERE);
   mkdirSync(join(site.dataFolder, 'logs'), { recursive: true });
   for (let day = 1; day <= 12; day += 1) {

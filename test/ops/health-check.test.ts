@@ -32,22 +32,22 @@ async function running(t: Test, config: Record<string, unknown> = {}): Promise<{
   return { site, service };
 }
 
-/** By hand, in a process of its own. */
+/** Run manually, in a process of its own. */
 function byHand(site: Site, ...parameters: readonly string[]) {
   const argv = ['--disable-warning=ExperimentalWarning', join(ROOT, 'dist/main.cjs'), 'ops', 'health_check'];
   return spawnSync(process.execPath, [...argv, '--config', configure(site), ...parameters], {
     encoding: 'utf8',
-    // tap's own NODE_OPTIONS would write into the checkout.
+    // NODE_OPTIONS of tap would write into the checkout.
     env: { ...process.env, PATH: `${site.programs}:${process.env['PATH']}`, NODE_OPTIONS: '' },
   });
 }
 
-t.test('a service that runs, hangs, and is killed', async (t) => {
+t.test('a service that runs, hangs and is killed is reported', async (t) => {
   const { site, service } = await running(t);
 
-  await t.test('all is well: reported and logged', (t) => allIsWell(t, site));
-  await t.test('by hand, as a process', (t) => runByHand(t, site));
-  await t.test('it hangs, is killed, and is restarted', (t) => hangsAndIsKilled(t, site, service));
+  await t.test('a healthy service is reported and logged', (t) => allIsWell(t, site));
+  await t.test('the check runs manually, as a process', (t) => runByHand(t, site));
+  await t.test('a service that hangs, is killed and is restarted is reported', (t) => hangsAndIsKilled(t, site, service));
 });
 
 async function allIsWell(t: Test, site: Site): Promise<void> {
@@ -79,7 +79,7 @@ async function allIsWell(t: Test, site: Site): Promise<void> {
   t.match(log[0], /^\d{4}-\d\d-\d\dT[\d:.]+Z OK {2}\d+ checks \(schedule\)$/);
   t.equal(statSync(join(site.dataFolder, 'logs')).mode & 0o777, 0o750);
 
-  // Backups are recognised by their names; partial ones have other names.
+  // Backups are recognised by their names; incomplete ones have other names.
   mkdirSync(join(site.dataFolder, 'backups'));
   const stamp = (hours: number): string => new Date(Date.now() - hours * 3_600_000).toISOString().replaceAll(/[-:]|\.\d+/g, '');
   writeFileSync(join(site.dataFolder, `backups/edge-health_${stamp(1)}.tar.zst.partial`), '');
@@ -104,7 +104,7 @@ async function runByHand(t: Test, site: Site): Promise<void> {
   t.equal(written(), before, '--dry-run writes nothing');
 }
 
-t.test('alerts and nodes', async (t) => {
+t.test('alerts and nodes are reported', async (t) => {
   const { service, site } = await running(t, {
     thresholds: { memory: { warning: 0.1, critical: 0.2 } },
     alerts: { raise_after_seconds: 0 },
@@ -165,7 +165,7 @@ async function hangsAndIsKilled(t: Test, site: Site, service: RunningService): P
   );
 }
 
-t.test('a run that is aborted reports it', async (t) => {
+t.test('an aborted run reports that it was aborted', async (t) => {
   const site = siteAt(t, NOWHERE);
   mkdirSync(site.dataFolder);
   const started = join(site.folder, 'started');
@@ -179,7 +179,7 @@ t.test('a run that is aborted reports it', async (t) => {
   t.match(of('unit') ?? of('unit edge-health'), { status: 'UNKNOWN', message: /the deadline is over/ });
 });
 
-t.test('a container engine that prints something else', async (t) => {
+t.test('unexpected output of a container engine is reported', async (t) => {
   const site = siteAt(t, NOWHERE);
   mkdirSync(site.dataFolder);
   provideRecorded(site, 'systemctl', 'systemctl-not-installed.txt');
@@ -189,7 +189,7 @@ t.test('a container engine that prints something else', async (t) => {
   t.match(checked.of('container web'), { status: 'UNKNOWN', message: /podman: / }, 'other output is not taken for an answer');
 });
 
-t.test('containers are shown where none is configured', async (t) => {
+t.test('containers are shown if none is configured', async (t) => {
   const site = siteAt(t, NOWHERE);
   mkdirSync(site.dataFolder);
   mkdirSync(join(site.folder, '.local/share/containers'), { recursive: true });

@@ -9,7 +9,7 @@ import { until } from '../../testkit/wait.ts';
 
 const never = new AbortController().signal;
 
-/** Empty where there is no such file. */
+/** Empty if there is no such file. */
 function contentOf(path: string): string {
   try {
     return readFileSync(path, 'utf8');
@@ -29,7 +29,7 @@ function program(t: Test, script: string, name = 'notify it'): string {
   return file;
 }
 
-t.test('the document on its input, the main things in its environment, and no shell in between', async (t) => {
+t.test('a program gets the document on standard input and the main values in its environment, without a shell', async (t) => {
   const file = program(t, 'cat >input; env >environment; printf "%s" "$*" >arguments', "it's $HOME; notify");
   t.same(await commandChannel(file, process.env).send(message, never), { kind: 'delivered', detail: 'exit status 0' });
   const beside = (name: string): string => readFileSync(join(file, '..', name), 'utf8');
@@ -45,7 +45,7 @@ t.test('the document on its input, the main things in its environment, and no sh
   t.notOk(existsSync(join(file, '..', 'HACKED')));
 });
 
-t.test('any other exit is tried again, with its last words', async (t) => {
+t.test('any other exit status is retried, and reported with the last line of output', async (t) => {
   const words = program(t, 'echo first; echo "no modem" >&2; exit 7');
   t.same(await commandChannel(words, process.env).send(message, never), {
     kind: 'retry',
@@ -59,7 +59,7 @@ t.test('any other exit is tried again, with its last words', async (t) => {
   t.match(await commandChannel('notify', process.env).send(message, never), { kind: 'retry', detail: /absolute path/ });
 });
 
-t.test('one that does not read its input, and one that writes without end', async (t) => {
+t.test('a program that does not read its input, and one that writes without end, are handled', async (t) => {
   const huge = { ...message, notes: ['x'.repeat(1_000_000)] };
   const deaf = program(t, 'exec <&-; exit 0');
   t.match(await commandChannel(deaf, process.env).send(huge, never), { kind: 'delivered' });
@@ -70,7 +70,7 @@ t.test('one that does not read its input, and one that writes without end', asyn
   });
 });
 
-t.test('one that hangs is killed, and all that it started', async (t) => {
+t.test('a program that hangs is killed with everything that it started', async (t) => {
   const file = program(t, 'sleep 300 & echo $! >pid; wait');
   t.match(await commandChannel(file, process.env, 0.2).send(message, never), {
     kind: 'retry',

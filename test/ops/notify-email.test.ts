@@ -25,7 +25,7 @@ function send(given: Partial<EmailConfig>, signal = new AbortController().signal
   return emailChannel(config, 'robot-7', '1.2.3').send(content, signal);
 }
 
-/** A mail server that takes everything, and what it was sent; with `offers` it has STARTTLS. */
+/** A mail server that accepts everything, and what was sent to it; with `offers` it has STARTTLS. */
 async function mailServer(t: Test, { offers, tls }: { offers: boolean; tls: boolean }): Promise<{ port: number; lines: string[] }> {
   const lines: string[] = [];
   const serve = (socket: Socket, isFirst: boolean): void => {
@@ -61,7 +61,7 @@ async function mailServer(t: Test, { offers, tls }: { offers: boolean; tls: bool
   return { port: (server.address() as AddressInfo).port, lines };
 }
 
-t.test('a server that is not there, and one that says nothing until the end', async (t) => {
+t.test('a missing mail server, and one that never responds, are reported', async (t) => {
   const sockets: { destroyed: boolean }[] = [];
   const mute = createServer((socket) => {
     socket.on('error', () => undefined);
@@ -80,7 +80,7 @@ t.test('a server that is not there, and one that says nothing until the end', as
   t.match(await send({ port }), { kind: 'retry', detail: /refused: is the server running, and the port right/ });
 });
 
-t.test('nothing in a name adds a header, a recipient or a command', async (t) => {
+t.test('no text in a name adds a header, a recipient or a command', async (t) => {
   const { lines, port } = await mailServer(t, { offers: false, tls: false });
   const name = 'robot\r\nBcc: x@evil.example\r\n\r\n.\r\nRSET\r\nMAIL FROM:<x@evil.example>\r\n\u202e\u2028';
   const hostile = messageOf({ ...facts, host: name }, [line('raised', 'CRITICAL', name)], [open('CRITICAL', name)]);

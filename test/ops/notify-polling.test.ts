@@ -6,7 +6,7 @@ import { Receiver } from '../../testkit/ops/http-receiver.ts';
 import { until } from '../../testkit/wait.ts';
 import { type AlertList, Site } from './support/notify-site.ts';
 
-/** Opens event streams until the service refuses one more; ends them when called. */
+/** Opens event streams until the service refuses one more; closes them when called. */
 async function takeAllStreams(t: Test, url: string): Promise<() => void> {
   const taken: IncomingMessage[] = [];
   const free = (): void => {
@@ -25,7 +25,7 @@ async function takeAllStreams(t: Test, url: string): Promise<() => void> {
   }
 }
 
-t.test('while every event stream is taken each alert is notified once, and by the stream afterwards', async (t) => {
+t.test('while all event streams are in use each alert is notified once, and over the stream afterwards', async (t) => {
   const hook = await Receiver.start();
   t.teardown(() => hook.stop());
   const site = await Site.start(t, hook, ['disk'], { max_event_streams: 1 });

@@ -19,7 +19,7 @@ interface Site {
   readonly folder: string;
   readonly log: { level: LogLevel; text: string }[];
   config(notify: object): Config;
-  /** Started; it is stopped at the end of the test. */
+  /** Started notifications, which are stopped at the end of the test. */
   notifier(notify: object): Notifier;
   /** `edge-health ops notify`. */
   program(notify: object, options?: JobArguments['options'], ...positionals: string[]): Promise<JobResult>;
@@ -35,7 +35,7 @@ function site(t: Test): Site {
     if (!loaded.ok) throw new Error(JSON.stringify(loaded.errors));
     return loaded.config;
   };
-  // No service runs: jobs are notified all the same.
+  // No service runs; jobs are notified nevertheless.
   const rest = new RestClient({ base: NOT_THERE, token: null });
   const base = {
     rest,
@@ -91,7 +91,7 @@ function commandIn(folder: string): { file: string; received: () => Message[] } 
   return { file, received };
 }
 
-t.test('a channel that hangs delays no other, nor the end of the scheduler', async (t) => {
+t.test('a channel that hangs delays neither the other channels nor the end of the scheduler', async (t) => {
   const { folder, log, notifier } = site(t);
   const hook = await receiver(t, () => undefined);
   const { file, received } = commandIn(folder);
@@ -119,7 +119,7 @@ t.test('a channel that hangs delays no other, nor the end of the scheduler', asy
   t.notMatch(JSON.stringify(log), /secret-path/, 'no path of a webhook in the log');
 });
 
-t.test('what was not delivered is delivered after a restart, with the same id, once', async (t) => {
+t.test('an undelivered notification is delivered once after a restart, with the same id', async (t) => {
   const { notifier, program } = site(t);
   const hook = await receiver(t, (response) => response.writeHead(503, { 'retry-after': '1' }).end('down'));
   const settings = { webhook: { url: hook.url } };
@@ -158,7 +158,7 @@ t.test('what was not delivered is delivered after a restart, with the same id, o
   );
 });
 
-t.test('a failed attempt is repeated; what was dropped is in the next notification', async (t) => {
+t.test('a failed attempt is repeated, and a dropped notification is reported in the next one', async (t) => {
   const { log, notifier } = site(t);
   const answers = [503, 200, 400, 200];
   const hook = await receiver(t, (response, _, count) => response.writeHead(answers[count] ?? 200, { 'retry-after': '1' }).end());
@@ -175,7 +175,7 @@ t.test('a failed attempt is repeated; what was dropped is in the next notificati
   t.ok(log.some(({ level, text }) => level === 'error' && /dropped: answered 400; check ops\.notify\.webhook/.test(text)));
 });
 
-t.test('without a channel nothing is opened nor written; a reload may add one, change it and take it away', async (t) => {
+t.test('without a channel nothing is opened or written; a reload can add, change and remove a channel', async (t) => {
   const { config, folder, log, notifier } = site(t);
   const without = notifier({});
   without.jobEnded('a', run('CRITICAL'));
@@ -197,9 +197,9 @@ t.test('without a channel nothing is opened nor written; a reload may add one, c
   t.equal(two.received.length, 1);
 });
 
-t.test('while the disk refuses writes everything is notified all the same', async (t) => {
+t.test('notifications are sent even if the disk refuses writes', async (t) => {
   const { config, folder, log, notifier } = site(t);
-  writeFileSync(join(folder, 'ops'), ''); // No folder can be made there.
+  writeFileSync(join(folder, 'ops'), ''); // No folder can be created there.
   const hook = await receiver(t);
   const running = notifier({ webhook: { url: hook.url } });
   running.jobEnded('a', run('CRITICAL'));
@@ -213,7 +213,7 @@ t.test('while the disk refuses writes everything is notified all the same', asyn
   t.ok(existsSync(join(folder, 'ops/notifications.ndjson')));
 });
 
-t.test('edge-health ops notify: what is configured, and tests', async (t) => {
+t.test('edge-health ops notify shows the configuration and sends test notifications', async (t) => {
   const { folder, program } = site(t);
   t.match(await program({}), { status: 'OK', lines: [/^OK {2}no notifications are configured: set ops\.notify\.webhook\.url/] });
   t.match(await program({}, { test: true }), { status: 'UNKNOWN' });
@@ -264,7 +264,7 @@ t.test('edge-health ops notify: what is configured, and tests', async (t) => {
   t.notOk(existsSync(join(folder, 'ops')), 'it writes nothing');
 });
 
-t.test('an address in a file: only its origin is shown, and what is wrong with the file', async (t) => {
+t.test('of a URL in a file only the origin is shown, and problems of the file are reported', async (t) => {
   const { folder, log, notifier, program } = site(t);
   const hook = await receiver(t);
   const file = join(folder, 'url');

@@ -4,7 +4,7 @@ import { accept, Receiver } from '../../testkit/ops/http-receiver.ts';
 import { until } from '../../testkit/wait.ts';
 import { type AlertList, METRICS, type Metric, Site } from './support/notify-site.ts';
 
-t.test('alerts of a real service are notified once, also those of the time while either side was down', async (t) => {
+t.test('alerts of a real service are notified once, including those of the time when either side was down', async (t) => {
   const hook = await Receiver.start();
   t.teardown(() => hook.stop());
   const site = await Site.start(t, hook, ['disk']);
@@ -41,7 +41,7 @@ t.test('alerts of a real service are notified once, also those of the time while
   t.notMatch(site.log, /<3>/, 'no error in the log');
 });
 
-t.test('killed in the middle of deliveries: nothing is lost, what comes again has the same id', async (t) => {
+t.test('notifications killed during deliveries lose nothing, and a repeated notification has the same id', async (t) => {
   const hook = await Receiver.start();
   t.teardown(() => hook.stop());
   const site = await Site.start(t, hook);

@@ -32,7 +32,7 @@ async function receiver(t: Test, ...given: Parameters<typeof Receiver.start>): P
   return started;
 }
 
-t.test('the document, with an id to know it by and the token of the file', async (t) => {
+t.test('the document is sent with its id and the token of the file', async (t) => {
   const hook = await receiver(t);
   const token = join(temporaryFolder(t), 'token');
   writeFileSync(token, 's3cret\n');
@@ -46,7 +46,7 @@ t.test('the document, with an id to know it by and the token of the file', async
   });
 });
 
-t.test('a template, as JSON and as text', async (t) => {
+t.test('a template is sent as JSON and as text', async (t) => {
   const hook = await receiver(t);
   const template = join(temporaryFolder(t), 'template');
   writeFileSync(template, '{"text": "{{subject}}", "n": {{count}}}');
@@ -57,7 +57,7 @@ t.test('a template, as JSON and as text', async (t) => {
   t.equal(hook.received[1]?.body, 'robot-7: a test of the notifications; nothing is wrong\n');
 });
 
-t.test('what the operator can put right is tried again, and says how', async (t) => {
+t.test('problems that the operator can fix are retried, and reported with the remedy', async (t) => {
   const hook = await receiver(t);
   const folder = temporaryFolder(t);
   const template = join(folder, 'template');
@@ -77,7 +77,7 @@ t.test('what the operator can put right is tried again, and says how', async (t)
   t.same(hook.received, [], 'nothing was sent');
 });
 
-t.test('answers: refused, overloaded, elsewhere; a token in an answer is not repeated', async (t) => {
+t.test('refused, overloaded and redirecting receivers are reported without a token from the response', async (t) => {
   const hook = await receiver(t);
   const token = join(temporaryFolder(t), 'token');
   writeFileSync(token, 's3cret');
@@ -109,7 +109,7 @@ t.test('answers: refused, overloaded, elsewhere; a token in an answer is not rep
   t.match(await send({ url: hook.url }), { kind: 'retry', detail: /^answered 500: x+…$/ }, 'an answer without end is cut');
 });
 
-t.test('an address in a file: read for each notification, and never repeated', async (t) => {
+t.test('a URL in a file is read for each notification, and never repeated in a message', async (t) => {
   const [one, two] = [await receiver(t), await receiver(t)];
   const file = join(temporaryFolder(t), 'url');
   const inFile = { url: null, url_file: file };
@@ -140,7 +140,7 @@ t.test('an address in a file: read for each notification, and never repeated', a
   }
 });
 
-t.test('a slow receiver is waited for, one that hangs is not, one that cuts the connection is reported', async (t) => {
+t.test('a slow receiver is waited for; one that hangs or closes the connection is reported', async (t) => {
   const hook = await receiver(t, (response) => {
     setTimeout(() => response.writeHead(200).end('taken'), 50);
   });
@@ -184,7 +184,7 @@ t.test('a slow receiver is waited for, one that hangs is not, one that cuts the 
   );
 });
 
-t.test('TLS: an unknown certificate is refused and says what to do; named, it is trusted', async (t) => {
+t.test('TLS: an unknown certificate is refused with the remedy, and trusted once it is configured', async (t) => {
   const hook = await receiver(t, accept, SELF_SIGNED);
   t.same(await send({ url: hook.url }), {
     kind: 'retry',

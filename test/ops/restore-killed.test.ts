@@ -13,7 +13,7 @@ import { RunningService } from '../../testkit/service/service.ts';
 import { hourAgo } from './support/restore-unit.ts';
 
 const NOTHING_RUNS: Services = { running: [], runtimeFolders: [], stop: async () => undefined, start: async () => undefined };
-/** Before which steps a restore can be killed, in their order. */
+/** The steps before which a restore can be killed, in order. */
 const STEPS = ['fold in the log', 'second name', 'spool', 'no -wal', 'no -shm', 'swap', 'done'];
 const UID = process.getuid?.() ?? 0;
 
@@ -29,7 +29,7 @@ function copyFolder(from: string, to: string): void {
   if (status !== 0) throw new Error(stderr);
 }
 
-/** A site with what lies in the folders of another one at this moment: exactly what a SIGKILL of all its processes would leave. */
+/** A site with a copy of the folders of another one, exactly as a SIGKILL of all its processes at this moment would leave them. */
 function copyOf(t: Test, site: BackupSite): BackupSite {
   const copy = new BackupSite(t);
   copyFolder(site.dataFolder, copy.dataFolder);
@@ -38,7 +38,7 @@ function copyOf(t: Test, site: BackupSite): BackupSite {
   return copy;
 }
 
-/** The samples that the service's store has when it starts in a site. */
+/** The samples in the store of the service when it starts in a site. */
 async function samplesAtStart(t: Test, site: BackupSite): Promise<number> {
   const started = new TestStore(site.folder, { environment: {} });
   try {
@@ -52,12 +52,12 @@ async function samplesAtStart(t: Test, site: BackupSite): Promise<number> {
   }
 }
 
-t.test('killed between any two steps: the next start has the old one or the new one', async (t) => {
+t.test('after a kill between any two steps the next start has either the old database or the new one', async (t) => {
   const template = new BackupSite(t);
   const backedUp = template.fill(120);
   await template.backup();
   const config = { publish_frequency: 100 };
-  // What a killed service leaves: a log beside the database, and a spool in memory.
+  // What a killed service leaves: a write-ahead log beside the database, and a spool in memory.
   for (let run = 1; run <= 2; run += 1) {
     const service = await RunningService.start(template.folder, { dataPath: template.dataFolder, config });
     const from = new Date().toISOString();
@@ -70,7 +70,7 @@ t.test('killed between any two steps: the next start has the old one or the new 
   const [archive] = template.names as [string];
   const planFor = (site: BackupSite) => planRestore(site.context(), join(site.backups, archive), { configToo: false, overwrite: false });
 
-  await t.test('a backup has what is still in the log of a service that was killed', async (t) => {
+  await t.test('a backup contains what is only in the write-ahead log of a killed service', async (t) => {
     const site = copyOf(t, template);
     const bare = copyOf(t, template);
     foldInLog(join(bare.dataFolder, 'edge-health.db'));
@@ -86,7 +86,7 @@ t.test('killed between any two steps: the next start has the old one or the new 
   t.ok(oldWithoutSpool > backedUp, `${backedUp} samples backed up, ${oldWithoutSpool} in the database`);
   t.ok(old > oldWithoutSpool, `${old} with the spool`);
 
-  await t.test('a step that fails: everything is as it was', async (t) => {
+  await t.test('a failed step restores the previous state', async (t) => {
     for (const [index, name] of STEPS.entries()) {
       const site = copyOf(t, template);
       const before = readdirSync(spoolOf(site));
@@ -131,7 +131,7 @@ t.test('killed between any two steps: the next start has the old one or the new 
     }
   });
 
-  await t.test('a process that is killed, and a service that starts after it', async (t) => {
+  await t.test('a killed process, and a service that starts after it', async (t) => {
     const site = copyOf(t, template);
     const untilMs = Date.now();
     const program = join(import.meta.dirname, 'support/restore-and-die.ts');

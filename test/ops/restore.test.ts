@@ -22,14 +22,14 @@ async function recorded(unit: Unit, sinceMs: number, samples: number): Promise<v
 
 const previousIn = (site: BackupSite): string[] => readdirSync(site.dataFolder).filter((name) => name.includes('.previous-'));
 
-t.test('round trip under load', async (t) => {
+t.test('a backup made under load is restored completely', async (t) => {
   const site = new BackupSite(t);
   const startedMs = Date.now();
   const unit = await Unit.started(t, site, BUSY);
   await recorded(unit, startedMs, 60);
   const lastBefore = await unit.newest();
   const before = { history: await unit.history(lastBefore), changes: await unit.changes(lastBefore) };
-  // `to` is exclusive: the newest is not among them.
+  // `to` is exclusive, so that the newest sample is not included.
   t.ok(before.history.length >= 59, `${before.history.length} samples`);
   t.ok(before.changes.length >= 1, `${before.changes.length} changes of alerts`);
   site.write('metrics/a.csv', 'as it was\n');
@@ -75,14 +75,14 @@ t.test('round trip under load', async (t) => {
     'refused while a service runs that is no unit',
   );
 
-  await t.test('a start that fails: everything goes back', async (t) => {
+  await t.test('a failed start restores the previous state', async (t) => {
     const to = await unit.newest();
     const now = await unit.history(to);
     const previousBefore = previousIn(site);
     for (const way of ['throws', 'answers with less'] as const) {
       unit.insteadOfStart = async () => {
         if (way === 'throws') throw new Error('Job for edge-health.service failed');
-        // As a service does that could not use what it was given.
+        // As a service does that cannot use the restored database.
         rmSync(join(site.dataFolder, 'edge-health.db'));
         await unit.start();
       };
@@ -98,13 +98,13 @@ t.test('round trip under load', async (t) => {
   });
 });
 
-t.test('a checkout, by hand', async (t) => {
+t.test('a checkout is restored without systemd', async (t) => {
   const site = new BackupSite(t);
   site.fill(300);
   site.write('alerts/alerts_2026-03-04.ndjson', 'then\n');
   await site.backup();
   site.write('alerts/alerts_2026-03-04.ndjson', 'now, and longer\n');
-  await t.test('to nothing at all', async (t) => {
+  await t.test('there is no database', async (t) => {
     rmSync(join(site.dataFolder, 'edge-health.db'));
     const { outcome, text } = await site.restore({ yes: true, overwrite: true });
     t.equal(outcome.status, 'OK', text);
@@ -117,14 +117,14 @@ t.test('a checkout, by hand', async (t) => {
     const [old] = readdirSync(join(site.dataFolder, 'alerts')).filter((name) => name.includes('.previous-'));
     t.equal(readFileSync(join(site.dataFolder, 'alerts', old as string), 'utf8'), 'now, and longer\n');
   });
-  await t.test('over one that is damaged', async (t) => {
+  await t.test('the database is damaged', async (t) => {
     site.write('edge-health.db', 'not a database at all'.repeat(500));
     const { outcome, text } = await site.restore({ yes: true });
     t.equal(outcome.status, 'OK', text);
     t.equal(inspectDatabase(join(site.dataFolder, 'edge-health.db'), { thorough: true }).nodes[0]?.samples, 301);
     t.equal(previousIn(site).length, 1);
   });
-  await t.test('--list, names, and what is not there', async (t) => {
+  await t.test('--list, names and a missing backup are handled', async (t) => {
     const [name] = site.names as [string];
     t.match((await site.restore({ list: true })).text, new RegExp(`${name}  \\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d UTC  0\\.0 MB`));
     t.match((await site.restore({}, [name])).text, /is intact/);
@@ -133,7 +133,7 @@ t.test('a checkout, by hand', async (t) => {
     t.match((await new BackupSite(t).restore()).text, /CRITICAL .*there is no backup in .*backups/);
     t.equal((await new BackupSite(t).restore({ list: true })).outcome.status, 'WARNING');
   });
-  await t.test('of a newer version', async (t) => {
+  await t.test('a backup of a newer version is refused', async (t) => {
     const other = new BackupSite(t);
     other.fill(60);
     await other.backup();
@@ -148,7 +148,7 @@ t.test('a checkout, by hand', async (t) => {
   });
 });
 
-t.test('the configuration', async (t) => {
+t.test('the configuration is restored only on request', async (t) => {
   const site = new BackupSite(t, { keep: 5 });
   const etc = join(site.folder, 'etc');
   site.fill(60);
@@ -159,18 +159,18 @@ t.test('the configuration', async (t) => {
   const then = readFileSync(site.configFile, 'utf8');
   site.configure({ keep: 9 });
   writeFileSync(join(etc, 'shutdown.d/10-park'), 'now');
-  await t.test('stays without --config-too', async (t) => {
+  await t.test('it is kept without --config-too', async (t) => {
     const { outcome, text } = await site.restore({ yes: true });
     t.equal(outcome.status, 'OK');
     t.match(text, /the configuration stays as it is \(--config-too restores that of the backup\)/);
     t.match(readFileSync(site.configFile, 'utf8'), /keep: 9/);
   });
-  await t.test('what would change is shown first', async (t) => {
+  await t.test('the differences are shown first', async (t) => {
     const { text } = await site.restore({ 'config-too': true });
     t.match(text, /--- .*edge_health_config\.yaml\n[\s\S]*- {4}keep: 9\n[\s\S]*\+ {4}keep: 5\n[\s\S]*nothing was changed/);
     t.match(readFileSync(site.configFile, 'utf8'), /keep: 9/);
   });
-  await t.test('comes back with it', async (t) => {
+  await t.test('it is restored with --config-too', async (t) => {
     const { outcome, text } = await site.restore({ yes: true, 'config-too': true });
     t.equal(outcome.status, 'OK', text);
     t.equal(readFileSync(site.configFile, 'utf8'), then);
@@ -180,7 +180,7 @@ t.test('the configuration', async (t) => {
     const [previous] = readdirSync(etc).filter((name) => name.startsWith('previous-')) as [string];
     t.match(readFileSync(join(etc, previous, 'edge_health_config.yaml'), 'utf8'), /keep: 9/);
   });
-  await t.test('with the secrets of now, which no backup has', async (t) => {
+  await t.test('the current secrets are kept, because no backup contains any', async (t) => {
     const webhook = (url: string | null) => ({ ops: { notify: { webhook: { url } } } });
     const other = new BackupSite(t);
     other.fill(60);
@@ -197,7 +197,7 @@ t.test('the configuration', async (t) => {
     t.equal(outcome.status, 'OK', text);
     t.match(readFileSync(other.configFile, 'utf8'), /keep: 5[\s\S]*url: "https:\/\/hooks\.example\/new-secret"/);
   });
-  await t.test('of another role stays where it cannot be used', async (t) => {
+  await t.test('the present file of another role is kept if the one in the backup is invalid', async (t) => {
     const other = new BackupSite(t);
     other.fill(60);
     const role = join(other.folder, 'etc/robot_config.yaml');
@@ -209,7 +209,7 @@ t.test('the configuration', async (t) => {
     await other.restore({ yes: true, 'config-too': true });
     t.equal(readFileSync(role, 'utf8'), 'rest: {port: 1}\n');
   });
-  await t.test('not when it names another data folder', async (t) => {
+  await t.test('it is refused if it names another data folder', async (t) => {
     const other = new BackupSite(t);
     other.fill(60);
     await other.backup();
@@ -219,7 +219,7 @@ t.test('the configuration', async (t) => {
   });
 });
 
-t.test('not enough disk space', { skip: whyNotMountable() ?? false }, async (t) => {
+t.test('too little disk space is reported', { skip: whyNotMountable() ?? false }, async (t) => {
   const disk = new SmallDisk(t);
   const site = new BackupSite(t, {}, join(disk.folder));
   site.fill(600);
@@ -235,13 +235,13 @@ t.test('not enough disk space', { skip: whyNotMountable() ?? false }, async (t) 
   );
 });
 
-t.test('units of a configuration', async (t) => {
+t.test('the units of a configuration are found', async (t) => {
   t.same(unitsOf('/etc/edge-health/edge_health_config.yaml'), ['edge-health-ops.service', 'edge-health.service']);
   t.same(unitsOf('/etc/edge-health/sensor_node_config.yaml'), ['edge-health-ops@sensor_node.service', 'edge-health@sensor_node.service']);
   t.same(unitsOf(join(ROOT, 'config/edge_health_config.yaml')), []);
 });
 
-t.test('units are stopped and started as systemd has them', async (t) => {
+t.test('units are stopped and started according to their state in systemd', async (t) => {
   const site = new BackupSite(t);
   const bin = join(site.folder, 'bin');
   mkdirSync(bin);

@@ -1,4 +1,4 @@
-/** The completion of bash, which is mostly written by hand, compared with the program. */
+/** The bash completion, which is mostly written by hand, compared with the program. */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,11 +16,11 @@ function help(...args: string[]): string {
   return text;
 }
 const commands = [...help('help').matchAll(/^ {2}([a-z-]+) {2,}/gm)].map((match) => match[1] as string);
-/** The options of a command's help, without --help, which all have. */
+/** The options in the help of a command, without --help, which every command has. */
 const optionsOf = (command: string): string[] =>
   [...new Set(help(command, '--help').match(/--[a-z-]+/g))].filter((option) => option !== '--help');
 
-t.test('completion', async (t) => {
+t.test('bash completes commands and options', async (t) => {
   t.same(complete(t, ''), [...commands, '--help', '--version']);
   t.same(complete(t, 'ro'), ['ros-setup']);
   t.same(complete(t, 'help', ''), commands);
@@ -31,7 +31,7 @@ t.test('completion', async (t) => {
   }
   t.same(complete(t, 'nonsense', ''), []);
 
-  t.test('of files', async (t) => {
+  t.test('bash completes files', async (t) => {
     const folder = temporaryFolder(t);
     for (const name of ['a.yaml', 'b.yml', 'c.txt']) writeFileSync(join(folder, name), '');
     t.same(complete(t, 'run', '--config', `${folder}/`), [`${folder}/a.yaml`, `${folder}/b.yml`]);
@@ -39,7 +39,7 @@ t.test('completion', async (t) => {
     t.same(complete(t, 'ros-setup', '--data', folder), [folder]);
   });
 
-  t.test('of the arguments for ROS 2', async (t) => {
+  t.test('bash completes the arguments for ROS 2', async (t) => {
     t.same(complete(t, 'run', '--ros-args', '--log-level', 'd'), ['debug']);
     t.same(complete(t, 'run', '--ros-args', '-r', ''), []);
     const levels = complete(t, 'run', '--ros-args', '--log-level', '');
@@ -48,7 +48,7 @@ t.test('completion', async (t) => {
   });
 });
 
-/** What bash offers for the last of the words behind `edge-health`, sorted if they are options or files. */
+/** What bash offers for the last of the words after `edge-health`, sorted if they are options or files. */
 function complete(t: Test, ...words: string[]): string[] {
   const script = `source ${COMPLETION}; COMP_WORDS=(edge-health "$@"); COMP_CWORD=$#; _edge_health 2>&1; printf '%s\\n' "\${COMPREPLY[@]}"`;
   const { status, stdout, stderr } = spawnSync('bash', ['--norc', '-c', script, 'bash', ...words], { encoding: 'utf8' });

@@ -1,4 +1,4 @@
-/** The unit files themselves. The appliance tests prove them in a running systemd. */
+/** Checks the unit files themselves. The appliance tests run them under systemd. */
 import { readFileSync } from 'node:fs';
 import t from 'tap';
 

@@ -17,7 +17,7 @@ class Machine {
     this.root = root;
   }
 
-  /** Lays out a distribution whose setup file is `lines`; a ROS 1 has no ament index. */
+  /** Creates a distribution whose setup file is `lines`; a ROS 1 has no ament index. */
   add(name: string, lines = `export ROS_DISTRO=${name} AMENT_PREFIX_PATH=/opt/ros/${name}`, ros: 1 | 2 = 2): string {
     const folder = join(this.root, name);
     mkdirSync(join(folder, 'share', ros === 2 ? 'ament_index' : 'catkin'), { recursive: true });
@@ -61,7 +61,7 @@ t.beforeEach((t) => {
   t.context = new Machine(root);
 });
 
-t.test('no ROS 2: the command runs as it is, and nothing is printed', async (t) => {
+t.test('without ROS 2 the command runs unchanged, and nothing is printed', async (t) => {
   const machine = t.context as Machine;
   const { code, err, environment } = await machine.run({ KEPT: 'a "b"\n$c' });
   t.equal(code, 0);
@@ -72,10 +72,10 @@ t.test('no ROS 2: the command runs as it is, and nothing is printed', async (t) 
   t.match({ code: missing.code, err: missing.err }, { code: 0, err: '' });
 });
 
-t.test('the command takes the process of the wrapper, its arguments and its status', async (t) => {
+t.test('the command replaces the wrapper process, and keeps its arguments and exit status', async (t) => {
   const machine = t.context as Machine;
   machine.add('jazzy');
-  // Children: a process that is not waited for would stay as a zombie for as long as the service runs.
+  // Child processes: one that is not waited for would remain a zombie for as long as the service runs.
   const script = 'echo $$ "$@" "$ROS_DISTRO"; cat /proc/$$/task/$$/children; exit 7';
   const { code, out, pid } = await machine.run({}, ['/bin/sh', '-c', script, 'sh', 'two words', '']);
   t.equal(code, 7);
@@ -86,7 +86,7 @@ t.test('the command takes the process of the wrapper, its arguments and its stat
   t.equal((await machine.run({}, ['/nowhere/at all'])).code, 127);
 });
 
-t.test('auto takes the newest release; rolling is none, and ROS 1 is no ROS 2', async (t) => {
+t.test('auto chooses the newest release, rolling only if there is no release, and never ROS 1', async (t) => {
   const machine = t.context as Machine;
   const chosen = async (): Promise<string | undefined> => (await machine.run()).environment.get('ROS_DISTRO');
   machine.add('noetic', undefined, 1);
@@ -104,7 +104,7 @@ t.test('auto takes the newest release; rolling is none, and ROS 1 is no ROS 2', 
   t.equal(await chosen(), 'mystic', 'an empty folder does not count');
 });
 
-t.test('a distribution, a file, or several in order can be asked for', async (t) => {
+t.test('a distribution, a file, or several in order can be configured', async (t) => {
   const machine = t.context as Machine;
   machine.add('lyrical');
   const jazzy = machine.add('jazzy', 'export ROS_DISTRO=jazzy AMENT_PREFIX_PATH=/jazzy ORDER="$ORDER jazzy"');
@@ -124,14 +124,14 @@ t.test('a distribution, a file, or several in order can be asked for', async (t)
   }
 });
 
-t.test('a sourced environment stays as it is', async (t) => {
+t.test('a sourced environment is kept', async (t) => {
   const machine = t.context as Machine;
   machine.add('lyrical');
   const { environment } = await machine.run({ AMENT_PREFIX_PATH: '/own', ROS_DISTRO: 'humble' });
   t.match(Object.fromEntries(environment), { AMENT_PREFIX_PATH: '/own', ROS_DISTRO: 'humble' });
 });
 
-t.test('every value comes over as it is, but not those of the shell and of systemd', async (t) => {
+t.test('every variable is passed on unchanged, except those of the shell and of systemd', async (t) => {
   const machine = t.context as Machine;
   machine.add(
     'jazzy',
@@ -172,7 +172,7 @@ t.test('a setup file that fails does not prevent the command', async (t) => {
   }
 });
 
-t.test('one that returns a failure but sets ROS 2 is used, with a warning', async (t) => {
+t.test('a setup file that returns a failure but sets up ROS 2 is used, with a warning', async (t) => {
   const machine = t.context as Machine;
   const file = machine.add('jazzy', 'export AMENT_PREFIX_PATH=/jazzy; [ -f /nowhere ]');
   const { environment, err } = await machine.run();
@@ -180,7 +180,7 @@ t.test('one that returns a failure but sets ROS 2 is used, with a warning', asyn
   t.equal(err, `<4>ROS 2: ${file} returned 1\n`);
 });
 
-t.test('one that hangs is ended in time, whatever it ignores or reads', async (t) => {
+t.test('a setup file that hangs is ended in time, whatever it ignores or reads', async (t) => {
   const machine = t.context as Machine;
   const hangs = {
     sleeps: 'sleep 1000',
@@ -220,7 +220,7 @@ setsid sleep 600 & echo $! >> '${pids}'`,
   for (const pid of left()) t.doesNotThrow(() => process.kill(pid, 0), 'the command has ended, and they still run');
 });
 
-t.test('without a PATH, or where the tools are missing, the command runs all the same', async (t) => {
+t.test('without a PATH, or if tools are missing, the command runs nevertheless', async (t) => {
   const machine = t.context as Machine;
   machine.add('jazzy');
   const bin = join(machine.root, 'bin');

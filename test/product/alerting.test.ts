@@ -10,7 +10,7 @@ interface AlertList {
   count: number;
 }
 
-// The machine is a recorded one, whose files the test rewrites. With the load of a real one: test/system/host/real-load.test.ts.
+// The machine is a recorded one, whose files the test rewrites. test/system/host/real-load.test.ts tests with the load of a real one.
 
 const METRICS = ['cpu_percent', 'memory_percent', 'temperature'];
 
@@ -35,7 +35,7 @@ async function open(severity: string): Promise<Alert[]> {
   return (await service.until<AlertList>('/alerts?resolved=false', isOpen)).data;
 }
 
-t.test('load raises WARNING, then CRITICAL, and is resolved after it; SIGKILL in between loses and doubles nothing', async (t) => {
+t.test('load raises WARNING, then CRITICAL, and resolves afterwards; SIGKILL in between loses and duplicates nothing', async (t) => {
   const events = await EventReader.open(service.url);
   await events.untilCount(3);
   t.same(await service.json('/alerts'), { data: [], count: 0 }, 'no alert at the recorded load');
@@ -48,7 +48,7 @@ t.test('load raises WARNING, then CRITICAL, and is resolved after it; SIGKILL in
   const thresholds: Readonly<Record<string, number>> = { cpu_percent: 90, memory_percent: 95, temperature: 85 };
   for (const { metric, value, threshold } of critical) {
     t.equal(threshold, thresholds[metric as string], metric);
-    // That of the CPU is of a quarter of a second, in which the load may have changed.
+    // The CPU value covers a quarter of a second, in which the load may have changed.
     if (metric === 'cpu_percent') t.ok(value >= threshold && value <= 95.25, `${value} %`);
     else t.equal(value, metric === 'memory_percent' ? 97 : 87.5);
   }

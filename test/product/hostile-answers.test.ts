@@ -10,10 +10,10 @@ import { temporaryFolder } from '../../testkit/folder.ts';
 import { startService } from '../../testkit/service/rest.ts';
 import { ROOT } from '../../testkit/service/service.ts';
 
-// What commands print of a service elsewhere, which may be anything: nothing in it steers the terminal or forges a line.
+// What commands print about a remote service, whose responses may contain anything: no text controls the terminal or forges a line.
 
 const HOSTILE = '\u202e\x1b]0;x\x07\x1b[2J\r\n<0>forged\n\u2028\u00a0\ufeff';
-/** Words that the commands look up, and times. */
+/** Words that the commands interpret, and times. */
 const KEPT = /^([A-Z]+|[a-z_]+|\d{4}-\d\d-\d\dT.*)$/;
 
 function poisoned(value: unknown): unknown {
@@ -52,7 +52,7 @@ function printed(...argv: string[]): Promise<{ stdout: string; stderr: string }>
 
 const lines = (text: string): string[] => text.split('\n').slice(0, -1);
 
-t.test('status and nodes, and the checks of operations', async (t) => {
+t.test('status, nodes and the checks of operations print no control characters', async (t) => {
   const file = join(temporaryFolder(t), 'config.yaml');
   writeFileSync(file, stringify({ storage: { path: join(temporaryFolder(t), 'data') }, ops: { check: { nodes: ['robot'] } } }));
   const commands = [
@@ -83,7 +83,7 @@ t.test('status and nodes, and the checks of operations', async (t) => {
   t.match((await printed('nodes', '--url', url)).stdout, /robot\\u\{202e\}\\x1b\]0;x/);
 });
 
-t.test('errors of a configuration', async (t) => {
+t.test('errors of a configuration print no control characters', async (t) => {
   const file = join(temporaryFolder(t), 'config.yaml');
   writeFileSync(file, `node_name: "\\u202e\\e[2J"\n"\\u202e\\e[2J\\n<0>key": 1\n`);
   const { stderr, stdout } = await printed('check-config', file);

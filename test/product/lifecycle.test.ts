@@ -35,7 +35,7 @@ t.test('npm start runs the service with the given configuration, and SIGTERM to 
   await t.rejects(fetch(`${url}/status`), 'its port is closed');
 });
 
-/** The processes that a process has started. */
+/** The child processes of a process. */
 function children(pid: number): string[] {
   return readdirSync('/proc').filter((name) => {
     try {
@@ -47,7 +47,7 @@ function children(pid: number): string[] {
   });
 }
 
-t.test('one process samples, in order; SIGTERM and SIGINT write what is left and exit 0', async (t) => {
+t.test('one process samples in order; SIGTERM and SIGINT write pending data and exit with 0', async (t) => {
   const folder = temporaryFolder(t);
   const config = { publish_frequency: 100 };
   let service = await startIn(t, folder, { config });

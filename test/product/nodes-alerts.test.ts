@@ -12,7 +12,7 @@ async function take(service: InProcessService, ...alerts: Alert[]): Promise<void
   await service.settled();
 }
 
-/** Of a reader that receives alerts alone. */
+/** Changes received by a reader of alerts only. */
 async function received(reader: EventReader, count: number): Promise<Alert[]> {
   await reader.untilCount(count);
   return reader.alerts();
@@ -21,11 +21,11 @@ async function received(reader: EventReader, count: number): Promise<Alert[]> {
 const openIds = async (service: InProcessService): Promise<string[]> =>
   (await service.json<List>('/alerts?resolved=false')).data.map(({ alert_id }) => alert_id).sort();
 
-t.test('alerts of other nodes are stored and served, each change once, and do not go out again', async (t) => {
+t.test('alerts of other nodes are stored and served, each change once, and are not published again', async (t) => {
   const folder = temporaryFolder(t);
   const clocks = new TestClocks();
   const first = await startInProcess(t, folder, clocks);
-  // A restart knows only nodes that were received over time.
+  // Only nodes that were received over some time are known after a restart.
   await first.run(70, () => first.remoteNodes.onHealthStatus(statusOf('arm', clocks.wallMs)));
   const reader = await first.events('/events?events=alert');
   const now = clocks.wallMs;
@@ -45,7 +45,7 @@ t.test('alerts of other nodes are stored and served, each change once, and do no
   const second = await startInProcess(t, folder, clocks);
   const again = await second.events('/events?events=alert');
   const end = alertOf('arm', '1', now, { severity: 'CRITICAL', value: 70, threshold: 90, resolved: true });
-  // The writer's history, for it takes this one for a new reader.
+  // The history of the writer, which treats the restarted service as a new reader.
   await take(second, raised, worse, over, end);
   t.same(await received(again, 1), [end], 'what was known is not reported again');
   t.same(await openIds(second), []);
@@ -54,7 +54,7 @@ t.test('alerts of other nodes are stored and served, each change once, and do no
   t.equal((await second.json<List>('/alerts?node=arm&changes=true')).count, 4);
 });
 
-t.test('what another node says about silence, or about this one, is not taken', async (t) => {
+t.test('alerts of another node about stale nodes, or about this node, are ignored', async (t) => {
   const service = await startInProcess(t, temporaryFolder(t));
   const now = service.clocks.wallMs;
   await take(
@@ -65,7 +65,7 @@ t.test('what another node says about silence, or about this one, is not taken', 
   t.equal((await service.json<List>('/alerts')).count, 0);
 });
 
-t.test('an end that was missed is made up for by the next beginning; what is of another kind or node stays', async (t) => {
+t.test('a missed resolution is replaced by the next episode; alerts of another kind or node stay open', async (t) => {
   const service = await startInProcess(t, temporaryFolder(t));
   const now = service.clocks.wallMs;
   const unread = alertOf('arm', 'e', now, { severity: 'ERROR' });
@@ -81,7 +81,7 @@ t.test('an end that was missed is made up for by the next beginning; what is of 
   t.match((await service.json<List>('/alerts?node=arm&resolved=true')).data, [{ alert_id: 'arm/cpu_percent/1', severity: 'WARNING' }]);
 });
 
-t.test('an alert with an impossible time has the time at which it came', async (t) => {
+t.test('an alert with an impossible time gets the time of its arrival', async (t) => {
   const service = await startInProcess(t, temporaryFolder(t));
   const reader = await service.events('/events?events=alert');
   await take(service, alertOf('arm', '1', service.clocks.wallMs + 400 * DAY_MS), alertOf('arm', '1', 0, { resolved: true }));
@@ -95,7 +95,7 @@ t.test('an alert with an impossible time has the time at which it came', async (
   t.same(await openIds(service), []);
 });
 
-t.test('the longest names there can be are listed page by page', async (t) => {
+t.test('the longest possible names are listed page by page', async (t) => {
   const service = await startInProcess(t, temporaryFolder(t));
   const node = `/${'機'.repeat(63)}`;
   const ids = Array.from({ length: 3 }, (_, i) => `${node}/battery/${'x'.repeat(200)}${i}`);
@@ -110,7 +110,7 @@ t.test('the longest names there can be are listed page by page', async (t) => {
   t.same(found.sort(), ids);
 });
 
-t.test('floods stay bounded: nodes, statuses, open alerts, changes of alerts, lines in the log', async (t) => {
+t.test('floods stay bounded: nodes, statuses, open alerts, changes of alerts, log lines', async (t) => {
   const service = await startInProcess(t, temporaryFolder(t));
   const { clocks, remoteNodes } = service;
   const SECONDS = 10;
@@ -120,7 +120,7 @@ t.test('floods stay bounded: nodes, statuses, open alerts, changes of alerts, li
   await service.run(SECONDS, (second) => {
     for (let i = 0; i < 3000; i += 1) {
       n += 1;
-      // Ten names beyond all limits, and ever new ones.
+      // Ten names beyond all limits, and a constant supply of new ones.
       remoteNodes.onHealthStatus(
         statusOf(`flood_${i % 10}`, clocks.wallMs + (i % 900), { cpu_percent: n % 1e6, memory_percent: n * 7919 }),
       );

@@ -5,14 +5,14 @@ import { alertOf, type InProcessService, LOCAL, startInProcess, statusOf, TestCl
 import type { StatusDocument } from '../../testkit/service/rest.ts';
 import { until } from '../../testkit/wait.ts';
 
-// Somebody on the network makes up nodes; robots must find their places all the same.
+// Another program on the network invents nodes; robots must still be listed.
 
 type List = { readonly data: readonly Alert[]; readonly count: number };
 
 const receive = (service: InProcessService, node: string): void =>
   service.remoteNodes.onHealthStatus(statusOf(node, service.clocks.wallMs));
 
-/** A status of each of so many nodes that there are not. */
+/** Receives a status of each of this many nodes that do not exist. */
 function inventNodes(service: InProcessService, count: number, prefix = 'made_up'): void {
   for (let i = 0; i < count; i += 1) receive(service, `${prefix}_${i}`);
 }
@@ -23,7 +23,7 @@ const remoteNames = async (service: InProcessService): Promise<string[]> =>
 const openStaleAlerts = async (service: InProcessService): Promise<readonly Alert[]> =>
   (await service.json<List>('/alerts?metric=health_status&resolved=false&limit=10000')).data;
 
-t.test('nodes that were made up give their places to a robot as soon as they are stale, and are gone after a restart', async (t) => {
+t.test('invented nodes give way to a robot as soon as they are stale, and are gone after a restart', async (t) => {
   const folder = temporaryFolder(t);
   const clocks = new TestClocks();
   const first = await startInProcess(t, folder, clocks);
@@ -49,7 +49,7 @@ t.test('nodes that were made up give their places to a robot as soon as they are
   t.equal((await fetch(`${second.url}/health?node=made_up_1`)).status, 404);
 });
 
-t.test('established nodes keep their places against any number of newcomers, stale or not', async (t) => {
+t.test('established nodes are kept against any number of newcomers, stale or not', async (t) => {
   const service = await startInProcess(t, temporaryFolder(t));
   const robots = Array.from({ length: 100 }, (_, i) => `robot_${i}`);
   await service.run(70, () => {
@@ -69,7 +69,7 @@ t.test('established nodes keep their places against any number of newcomers, sta
     t.equal((await fetch(`${service.url}/health/history?node=${name}`)).status, 404, 'of what was evicted or refused nothing is kept');
 });
 
-t.test('names kept up for minutes give way to a robot that is received for twice as long', async (t) => {
+t.test('invented nodes that publish for minutes give way to a robot that is received for twice as long', async (t) => {
   const folder = temporaryFolder(t);
   const clocks = new TestClocks();
   const first = await startInProcess(t, folder, clocks);
@@ -96,12 +96,12 @@ t.test('names kept up for minutes give way to a robot that is received for twice
     ok: true,
     message: 'stale nodes forgotten: 479; open alerts resolved: 32',
   });
-  // What /status shows of so many nodes may be a second old.
+  // In /status the list of so many nodes may be a second old.
   await until('the others are gone', async () => (await remoteNames(third)).length === 1);
   t.same(await remoteNames(third), ['robot']);
 });
 
-t.test('a node that is new and stale is an ERROR, but no more than 32 of them; they are forgotten after two hours', async (t) => {
+t.test('a new node that becomes stale is an ERROR, for at most 32 nodes; they are forgotten after two hours', async (t) => {
   const service = await startInProcess(t, temporaryFolder(t));
   inventNodes(service, 100);
   await service.run(60);
@@ -116,7 +116,7 @@ t.test('a node that is new and stale is an ERROR, but no more than 32 of them; t
   t.same(await openStaleAlerts(service), []);
 });
 
-t.test('a node that the configuration names is no newcomer', async (t) => {
+t.test('a node named in the configuration is not a newcomer', async (t) => {
   const folder = temporaryFolder(t);
   const clocks = new TestClocks();
   const rules = { graceSeconds: 2, forgetAfterHours: 168, expectedNodes: ['robot'] };
@@ -133,7 +133,7 @@ t.test('a node that the configuration names is no newcomer', async (t) => {
   t.same(await remoteNames(second), ['robot']);
 });
 
-t.test('a node that comes and goes is an alert each time for a while, and then now and then; one that stays away always is', async (t) => {
+t.test('a node that comes and goes raises an alert each time at first, and then rarely; one that stays away always does', async (t) => {
   const service = await startInProcess(t, temporaryFolder(t));
   await service.run(3700, () => receive(service, 'robot'));
   const raised = (): number => service.published.filter(({ metric, resolved }) => metric === 'health_status' && !resolved).length;
@@ -147,7 +147,7 @@ t.test('a node that comes and goes is an alert each time for a while, and then n
   t.equal((await openStaleAlerts(service)).length, 1);
 });
 
-t.test('a WARNING of this node tells that places are short, over a restart too, until they are not', async (t) => {
+t.test('a WARNING of this node reports that the node limit is almost reached, and is resolved when it is not', async (t) => {
   const folder = temporaryFolder(t);
   const clocks = new TestClocks();
   const first = await startInProcess(t, folder, clocks);
@@ -169,7 +169,7 @@ t.test('a WARNING of this node tells that places are short, over a restart too, 
   t.same(second.remoteNodes.openAlerts(), []);
 });
 
-t.test('names that a node cannot have are not loaded either', async (t) => {
+t.test('invalid node names are not loaded either', async (t) => {
   const folder = temporaryFolder(t);
   const clocks = new TestClocks();
   const first = await startInProcess(t, folder, clocks);

@@ -6,10 +6,10 @@ import { alertOf, type InProcessService, startInProcess, statusOf, TestClocks } 
 
 const contents = (events: readonly ReceivedEvent[]): string[] => events.map(({ event, data }) => `${event} ${data}`);
 
-/** Clocks that are level, behind, ahead; and one that is set in between. */
+/** Clocks that are correct, behind and ahead, and one that is set in between. */
 const OFFSETS_MS = { arm: 0, leg: -5 * HOUR_MS, '/fleet/cart': 3 * HOUR_MS };
 
-/** All nodes say something, and now and then an alert comes; how many events that makes. */
+/** All nodes publish statuses, and sometimes an alert; returns the number of events. */
 async function converse(service: InProcessService, seconds: number): Promise<number> {
   let count = 0;
   for (let second = 0; second < seconds; second += 1) {
@@ -37,12 +37,12 @@ async function converse(service: InProcessService, seconds: number): Promise<num
   return count;
 }
 
-t.test('from any event on a client resumes exactly, with nodes of differing clocks, from memory and over restarts', async (t) => {
+t.test('a client resumes exactly after any event, with nodes of differing clocks, from memory and after restarts', async (t) => {
   const folder = temporaryFolder(t);
   const clocks = new TestClocks();
   const first = await startInProcess(t, folder, clocks);
   const witness = await first.events();
-  // Long enough for the robots to be established: what newcomers said is not there after a restart.
+  // Long enough for the robots to be established: statuses of newcomers are not kept over a restart.
   const count = await converse(first, 80);
   const said = [...(await witness.untilCount(count))];
   t.equal(new Set(said.map(({ id }) => id)).size, count, 'no id comes twice');
@@ -84,7 +84,7 @@ t.test('from any event on a client resumes exactly, with nodes of differing cloc
   t.same(contents(await fromReplayed.untilCount(wanted.length - 11)), wanted.slice(11), 'the ids of what was replayed resume as well');
 });
 
-t.test('what is shown but not stored is sent while it happens, and costs nobody anything else', async (t) => {
+t.test('statuses that are shown but not stored are sent live, without an effect on other events', async (t) => {
   const service = await startInProcess(t, temporaryFolder(t));
   const reader = await service.events();
   const say = (second: number): void => {
@@ -96,7 +96,7 @@ t.test('what is shown but not stored is sent while it happens, and costs nobody 
   t.equal(new Set(said.map(({ id }) => id)).size, 20);
   const resumed = await service.events('/events', said[5]?.id);
   t.same(contents(await resumed.untilCount(14)), contents(said.slice(6)), 'from memory all of it');
-  // More than memory keeps: the rest comes from the store.
+  // More than memory holds: the rest comes from the store.
   await service.run(3000, (second) => service.measure({ cpu_percent: second }));
   const late = await service.events('/events?events=health', said[5]?.id);
   const events = await late.untilCount(3007);

@@ -24,7 +24,7 @@ interface Ended {
   readonly stderr: string;
 }
 
-/** Not spawnSync: publishers in this process go on meanwhile. */
+/** Not spawnSync: publishers in this process must continue meanwhile. */
 async function nodes(service: Pick<RunningService, 'url'>, argv: readonly string[], before: readonly string[] = []): Promise<Ended> {
   const [program = '', ...parameters] = [...before, join(ROOT, 'bin/edge-health'), 'nodes', ...argv, '--url', service.url];
   const child = spawn(program, parameters, {
@@ -38,7 +38,7 @@ async function nodes(service: Pick<RunningService, 'url'>, argv: readonly string
 async function serviceWithRobot(t: Test, folder = temporaryFolder(t)) {
   const domain = await reserveDomain(t);
   const service = await startIn(t, folder, {
-    // However busy the machine is, this node has no alert.
+    // This node has no alert, however busy the machine is.
     config: { alerts: { raise_after_seconds: 3600 }, ros: { transport: 'embedded', domain_id: domain, discovery_range: 'LOCALHOST' } },
     environment: NO_ROS,
   });
@@ -87,11 +87,11 @@ t.test('a node is listed, forgotten with its alerts on request, and listed again
   });
 });
 
-/** Before a command: root becomes a user who may do no more than the modes of files allow. */
+/** Prefix of a command: root becomes a user who has only the permissions that file modes grant. */
 const AS_USER = process.geteuid?.() === 0 ? ['unshare', '--user'] : [];
 const cannotBecomeUser = AS_USER.length > 0 && spawnSync('unshare', ['--user', 'true']).status !== 0 && 'no user namespaces here';
 
-t.test('only the file permissions of the socket decide who may ask', { skip: cannotBecomeUser }, async (t) => {
+t.test('only the file permissions of the socket decide who can use it', { skip: cannotBecomeUser }, async (t) => {
   const service = await startIn(t, temporaryFolder(t));
   const { control_socket: path } = await service.json<StatusDocument>('/status');
   t.equal(statSync(path as string).mode & 0o777, 0o660);
@@ -105,7 +105,7 @@ t.test('only the file permissions of the socket decide who may ask', { skip: can
   );
 });
 
-t.test('a service that is not running, one elsewhere, and wrong usage', async (t) => {
+t.test('a stopped service, a remote service and wrong usage are reported', async (t) => {
   const gone = { url: 'http://127.0.0.1:9' };
   for (const argv of [[], ['forget', 'robot1']]) {
     const { code, stderr } = await nodes(gone, argv);
@@ -120,7 +120,7 @@ t.test('a service that is not running, one elsewhere, and wrong usage', async (t
     t.match(await nodes(gone, argv), { code: 64, stderr: /--help/ });
 });
 
-t.test('whatever is sent to the socket: a clear answer, and the service goes on; a stale socket is replaced', async (t) => {
+t.test('any input on the socket gets a clear response, and the service continues; a stale socket is replaced', async (t) => {
   const folder = temporaryFolder(t);
   const first = await startIn(t, folder);
   await first.end('SIGKILL');
@@ -128,7 +128,7 @@ t.test('whatever is sent to the socket: a clear answer, and the service goes on;
   const { control_socket: path } = await service.json<StatusDocument>('/status');
   const ask = async (sent: string): Promise<unknown> => {
     const socket = connect(path as string);
-    socket.on('error', () => undefined); // What is beyond the limit may be cut off.
+    socket.on('error', () => undefined); // What exceeds the limit may be cut off.
     socket.write(sent);
     return JSON.parse(await text(socket));
   };
@@ -150,7 +150,7 @@ t.test('whatever is sent to the socket: a clear answer, and the service goes on;
   t.throws(() => statSync(path as string), 'nothing of it is left');
 });
 
-t.test('a data folder with a long path has no socket, and the log says so', async (t) => {
+t.test('a data folder with a long path has no socket, which is logged', async (t) => {
   const folder = temporaryFolder(t);
   const dataPath = join(folder, 'long'.repeat(30));
   const service = await RunningService.start(folder, { dataPath });

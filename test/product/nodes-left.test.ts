@@ -11,7 +11,7 @@ import type { RunningService } from '../../testkit/service/service.ts';
 
 type Node = StatusDocument['nodes'][number];
 
-t.test('a service that is stopped has left, over a restart of the observer; one that is killed is an ERROR', async (t) => {
+t.test('a service that is stopped has left, also after a restart of the observer; one that is killed is an ERROR', async (t) => {
   const domain = await reserveDomain(t);
   const folders = { observer: temporaryFolder(t), robot: temporaryFolder(t) };
   const machine = new MachineTree(t, 'pi5');
@@ -33,7 +33,7 @@ t.test('a service that is stopped has left, over a restart of the observer; one 
   const staleAlerts = async (service: RunningService): Promise<readonly Alert[]> =>
     (await service.json<{ data: Alert[] }>('/alerts?node=robot&metric=health_status')).data;
 
-  // Of one that it hears for the first time an observer knows nothing after a restart that comes within a minute.
+  // An observer that restarts within a minute forgets a node that it received for the first time.
   const before = new TestStore(folders.observer, { node: 'observer' });
   await before.store.start();
   before.record([row(Date.now() - 60_000)], 'robot');

@@ -9,14 +9,14 @@ import type { StatusDocument } from '../../testkit/service/rest.ts';
 
 type List<T> = { data: T[]; count: number };
 
-/** The other robot's clock: so far off. */
+/** `offsetMs`: how far the clock of the other robot is off. */
 const receive = (service: InProcessService, node: string, offsetMs = 0, more: Partial<HealthStatus> = {}): HealthStatus => {
   const status = statusOf(node, service.clocks.wallMs + offsetMs, more);
   service.remoteNodes.onHealthStatus(status);
   return status;
 };
 
-/** As long as it takes until a node that is received once a second is established. */
+/** Seconds until a node that is received once a second is established. */
 const ESTABLISHING = 70;
 
 const nodeIn = (document: StatusDocument, name: string): StatusDocument['nodes'][number] | undefined =>
@@ -65,7 +65,7 @@ t.test('one appliance shows every robot: current, history, aggregates, alerts, m
   t.same(service.published, [], 'nothing of it goes out again');
 });
 
-t.test('statuses that come again are stored once, also after a restart; those overtaken are put in their place', async (t) => {
+t.test('repeated statuses are stored once, also after a restart; overtaken ones are stored in order', async (t) => {
   const folder = temporaryFolder(t);
   const clocks = new TestClocks();
   const first = await startInProcess(t, folder, clocks);
@@ -81,7 +81,7 @@ t.test('statuses that come again are stored once, also after a restart; those ov
   const second = await startInProcess(t, folder, clocks);
   const history = async (): Promise<HealthStatus[]> =>
     (await second.json<List<HealthStatus>>(`/health/history?node=arm&from=${isoUtc(start)}`)).data;
-  // The writer's last ten, and what it published while this one was away.
+  // The last ten of the writer, and what it published while this service was down.
   for (const status of all.slice(0, 20)) second.remoteNodes.onHealthStatus(status);
   t.same(await history(), all.slice(0, 20));
   t.match(second.remoteNodes.counts(), { statuses: 10, duplicates: 10 });
@@ -118,7 +118,7 @@ t.test('a node that stops is an ERROR within three periods and the grace, and re
   reader.close();
 });
 
-t.test('a restart neither loses, duplicates nor silently clears it; who was there before is expected', async (t) => {
+t.test('a restart neither loses, duplicates nor silently clears the alert, and the nodes from before are expected', async (t) => {
   const folder = temporaryFolder(t);
   const clocks = new TestClocks();
   const first = await startInProcess(t, folder, clocks);
@@ -175,7 +175,7 @@ t.test('a node stale for long is forgotten: its alerts are resolved, and its his
   t.match(nodeIn(await service.json<StatusDocument>('/status'), 'arm'), { stale: false, status: 'OK' }, 'and it may come back');
 });
 
-t.test('this machine under a new name is not missed under its old one; nor is anybody when nothing is listened to', async (t) => {
+t.test('this machine is not missed under its former name, and no node is missed while observation is off', async (t) => {
   const folder = temporaryFolder(t);
   const clocks = new TestClocks();
   const first = await startInProcess(t, folder, clocks);
@@ -200,7 +200,7 @@ t.test('this machine under a new name is not missed under its old one; nor is an
   );
 });
 
-t.test('a node that leaves is no failure, over restarts too, until it is received again', async (t) => {
+t.test('a node that leaves is no failure, also after restarts, until it is received again', async (t) => {
   const folder = temporaryFolder(t);
   const clocks = new TestClocks();
   const first = await startInProcess(t, folder, clocks);
@@ -268,7 +268,7 @@ t.test('an expected node that leaves is an ERROR, also when the list changes aft
   t.match(again.published, [{ alert_id: /^arm\//, resolved: false }], 'expected after a restart, too');
 });
 
-t.test('a clock that is wrong beyond reason is shown and not stored, and reported once; one that is set is followed', async (t) => {
+t.test('a clock that is implausibly wrong is shown but not stored, and reported once; one that is set is followed', async (t) => {
   const service = await startInProcess(t, temporaryFolder(t));
   const { wallMs: start } = service.clocks;
   await service.run(5, () => {
@@ -288,7 +288,7 @@ t.test('a clock that is wrong beyond reason is shown and not stored, and reporte
   t.equal(service.published.length, 3, 'their silence is noticed all the same');
 });
 
-t.test('a database that is opened late: what it says is open goes on, unless it was raised meanwhile', async (t) => {
+t.test('open alerts of a database that is opened late continue, unless they were raised meanwhile', async (t) => {
   const service = await startInProcess(t, temporaryFolder(t));
   await service.run(10, () => receive(service, 'arm'));
   await service.run(10);

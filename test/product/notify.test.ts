@@ -39,13 +39,13 @@ for (const path of [undefined, `@edge-health-test-${process.pid}`]) {
   });
 }
 
-t.test('a service that can open nothing any more still sends its pings', async (t) => {
+t.test('a service that has no free descriptor still sends its pings', async (t) => {
   const socket = await NotifySocket.listen(t);
   const service = await startService(t, { root, environment: { NOTIFY_SOCKET: socket.path, WATCHDOG_USEC } });
   await socket.waitFor(({ state }) => state['READY'] === '1');
   const limits = readFileSync(`/proc/${service.pid}/limits`, 'utf8');
   const [, soft] = /^Max open files\s+(\d+)/m.exec(limits) ?? [];
-  // No descriptor is below the limit that is not open already.
+  // Every descriptor below the limit is open already.
   execFileSync('prlimit', ['--pid', String(service.pid), '--nofile=3:']);
   const before = socket.having('WATCHDOG').length;
   await until('pings follow', () => socket.having('WATCHDOG').length >= before + PINGS);
@@ -54,14 +54,14 @@ t.test('a service that can open nothing any more still sends its pings', async (
   t.equal(await service.end(), 0);
 });
 
-t.test('a socket that is not there changes nothing', async (t) => {
+t.test('a missing socket has no effect', async (t) => {
   const environment = { NOTIFY_SOCKET: join(temporaryFolder(t), 'missing'), WATCHDOG_USEC: '1000000' };
   const service = await startService(t, { root, environment });
   await service.until<StatusDocument>('/status', ({ publish }) => publish.samples >= 2);
   t.equal(await service.end(), 0);
 });
 
-t.test('a watchdog is meant for the process that it names, or for any', async (t) => {
+t.test('a watchdog applies to the process that it names, or to any process', async (t) => {
   const { pid } = process;
   t.equal(watchdogSeconds({ WATCHDOG_USEC: '200000', WATCHDOG_PID: '1' }, pid), null);
   t.equal(watchdogSeconds({ WATCHDOG_USEC: '200000', WATCHDOG_PID: String(pid) }, pid), 0.2);

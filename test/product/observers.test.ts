@@ -9,7 +9,7 @@ import { type StatusDocument, startIn } from '../../testkit/service/rest.ts';
 import type { RunningService } from '../../testkit/service/service.ts';
 import { until } from '../../testkit/wait.ts';
 
-t.test('of several appliances that miss a robot one publishes the alert on the graph, and all show it', async (t) => {
+t.test('of several appliances that miss a robot one publishes the alert on the graph, and all of them show it', async (t) => {
   const domain = await reserveDomain(t);
   const start = (node_name: string): Promise<RunningService> =>
     startIn(t, temporaryFolder(t), {

@@ -15,7 +15,7 @@ const data = join(folder, 'data');
 const runtime = join(folder, 'ops-run');
 const config = join(folder, 'ops.yaml');
 const durable = join(data, 'ops/jobs.json');
-/** Half a day from now: it does not become due while the test runs. */
+/** Half a day from now, so that it does not become due while the test runs. */
 const NIGHTLY = `0 ${(new Date().getUTCHours() + 12) % 24} * * *`;
 mkdirSync(runtime);
 
@@ -60,7 +60,7 @@ const port = Number(new URL(service.url).port);
 let scheduler: RunningScheduler | null = null;
 t.teardown(() => scheduler?.end('SIGKILL'));
 
-/** Runs a command of operations to its end. */
+/** Runs an operations command to its end. */
 const ops = (...argv: string[]): SpawnSyncReturns<string> =>
   spawnSync(join(ROOT, 'bin/edge-health'), ['ops', ...argv, '--config', config], { encoding: 'utf8', env: ENVIRONMENT });
 
@@ -76,7 +76,7 @@ interface Status {
 const jobOf = ({ ops }: Status, name: string) => ops.jobs.find((job) => job.name === name) as OpsDocument['jobs'][number];
 const statusWith = (satisfied: (status: Status) => boolean) => service.until<Status>('/status', satisfied);
 
-t.test('it starts with a torn state, logs it, and reports to the service manager', async (t) => {
+t.test('the scheduler starts with a torn state, logs that, and reports to the service manager', async (t) => {
   mkdirSync(join(data, 'ops'), { recursive: true });
   writeFileSync(durable, '{"scheduler": {"state": "runn');
   const socket = await NotifySocket.listen(t);
@@ -96,7 +96,7 @@ t.test('it starts with a torn state, logs it, and reports to the service manager
   await statusWith(({ ops }) => ops.scheduler.state === 'stopped');
 });
 
-t.test('off for three nights: a missed run is caught up once, and shown', async (t) => {
+t.test('after three nights switched off a missed run is caught up once, and shown', async (t) => {
   writeConfig({ catch_up: ['backup_logs', 'health_check'] });
   const document = JSON.parse(readFileSync(durable, 'utf8')) as OpsDocument;
   const off = new Date(Date.now() - 3 * 86_400_000).toISOString();
@@ -130,7 +130,7 @@ t.test('off for three nights: a missed run is caught up once, and shown', async 
   t.match(scheduler.log, /<4>run missed, catch-up pending job=backup_logs times=3/);
 });
 
-t.test('killed and started again it has lost nothing, and repeats nothing', async (t) => {
+t.test('after a kill and a restart the scheduler has lost nothing and repeats nothing', async (t) => {
   t.equal(await scheduler?.end('SIGKILL'), 'SIGKILL');
   const before = (await service.json<Status & Record<string, unknown>>('/status')) as Status;
   scheduler = new RunningScheduler();
@@ -140,7 +140,7 @@ t.test('killed and started again it has lost nothing, and repeats nothing', asyn
   t.match(after.ops.scheduler, { state: 'running' });
 });
 
-t.test('SIGHUP: a wrong configuration changes nothing, a right one does', async (t) => {
+t.test('SIGHUP with an invalid configuration changes nothing; with a valid one it applies', async (t) => {
   const running = scheduler as RunningScheduler;
   writeFileSync(config, 'ops: {backup_logs: "0 25 * * *"}');
   running.process.kill('SIGHUP');
@@ -154,7 +154,7 @@ t.test('SIGHUP: a wrong configuration changes nothing, a right one does', async 
   await statusWith(({ ops }) => ops.notifications?.alerts === 'stream');
 });
 
-t.test('SIGINT stops it, and list shows that', async (t) => {
+t.test('SIGINT stops the scheduler, and list shows that', async (t) => {
   t.equal(await scheduler?.end('SIGINT'), 0);
   await service.end();
   const list = ops('list');

@@ -5,11 +5,11 @@ import { AllowList, shutdownSettings } from '../../src/shutdown/settings.ts';
 import type { LocalUser } from '../../src/shutdown/users.ts';
 import { caller, Scene, TestPower } from '../../testkit/service/safe-shutdown.ts';
 
-// Which calls are accepted.
+// Tests which calls are accepted.
 
 const REMOTE = caller({ address: '192.0.2.7', local: false });
 
-t.test('wrong fields are refused, all named at once, and nothing is run', async (t) => {
+t.test('invalid fields are refused, all of them named at once, and nothing is run', async (t) => {
   const scene = await Scene.start(t);
   scene.hook('10-never');
   const { message, success } = await scene.call({ reason: 'BORED', requested_by: '', timeout: Number.NaN });
@@ -20,7 +20,7 @@ t.test('wrong fields are refused, all named at once, and nothing is run', async 
   t.same(scene.order(), []);
 });
 
-t.test('one at a time: the answer to a second names who requested the first and how long is left', async (t) => {
+t.test('a second call is refused with the requester of the first one and the time left', async (t) => {
   const scene = await Scene.start(t);
   scene.heldHook('10-waits');
   t.equal((await scene.call({ requested_by: 'Jörg' })).success, true);
@@ -32,7 +32,7 @@ t.test('one at a time: the answer to a second names who requested the first and 
   t.match(await scene.ended(), { requested_by: 'Jörg', state: 'completed' });
 });
 
-t.test('of many calls at the same moment one gets through', async (t) => {
+t.test('of many calls at the same moment one is accepted', async (t) => {
   const slow = new TestPower();
   slow.refusal = () => new Promise((resolve) => setTimeout(resolve, 20, null));
   const scene = await Scene.start(t, { power: slow });
@@ -44,7 +44,7 @@ t.test('of many calls at the same moment one gets through', async (t) => {
   t.same(scene.order(), ['hook 10-once']);
 });
 
-t.test('the answer to a caller that requests too often has the time to wait, and no other caller is kept out', async (t) => {
+t.test('a caller that calls too often gets the time to wait, and other callers are not affected', async (t) => {
   const scene = await Scene.start(t, { settings: { maxRequestsPerMinute: 1 } });
   t.match((await scene.call({ timeout: -1 })).message, /timeout/);
   const { message, success } = await scene.call();
@@ -55,7 +55,7 @@ t.test('the answer to a caller that requests too often has the time to wait, and
   await scene.ended();
 });
 
-t.test('another host is refused unless it is on the list and has answered; callers the transport vouches for are not', async (t) => {
+t.test('another host is refused unless it is listed and has answered; callers that the transport vouches for are accepted', async (t) => {
   const scene = await Scene.start(t, { settings: { allowFrom: ['192.0.2.8', '2001:db8::/32', '10.1.0.0/16'] } });
   const ask = async (who: ShutdownCaller): Promise<string> => {
     const { message, success } = await scene.call({}, who);
@@ -75,7 +75,7 @@ t.test('another host is refused unless it is on the list and has answered; calle
   t.match((await scene.records(1))[0], { outcome: 'refused', address: '192.0.2.8', port: 40_000, user: null });
 });
 
-t.test('a port that changes hands while the participant answers is not taken for that of its first user', async (t) => {
+t.test('a port whose user changes while the participant answers is not attributed to the first user', async (t) => {
   let users: readonly LocalUser[] = [{ uid: 0, name: 'root', groups: [] }];
   const scene = await Scene.start(t, { findUsers: async () => users });
   const prove = async (): Promise<boolean> => {
@@ -85,7 +85,7 @@ t.test('a port that changes hands while the participant answers is not taken for
   t.match((await scene.call({}, caller({ prove }))).message, /the user nobody may not request/);
 });
 
-t.test('of this host root, the user of the service, members of two groups and the listed users may ask', async (t) => {
+t.test('of this host root, the user of the service, members of two groups and listed users are accepted', async (t) => {
   const ownUid = process.geteuid?.() ?? 0;
   const user = (uid: number, name: string | null, ...groups: string[]): LocalUser => ({ uid, name, groups });
   const nobody = user(4_000_001, 'nobody', 'nogroup');
@@ -141,7 +141,7 @@ t.test('of this host root, the user of the service, members of two groups and th
   const unproven = await scene.call({}, caller({ prove: async () => false }));
   t.match(unproven.message, /its DDS participant did not respond/);
 
-  // A port that both share, or that root has taken since; and a participant that speaks from there for somebody else's.
+  // A port that both users share, or that root has bound since; and a participant that uses it for another user.
   byPort = { 40000: [user(0, 'root')], 7410: [nobody] };
   t.match((await scene.call({}, caller({ receivingPorts: [7410] }))).message, /the user nobody may not request/);
   t.match((await scene.records(1))[0], { user: 'root, nobody' });
@@ -163,14 +163,14 @@ t.test('of this host root, the user of the service, members of two groups and th
   await scene.ended();
 });
 
-t.test('on a network that is trusted every user of this host may ask, and no other host', async (t) => {
+t.test('on a trusted network every user of this host is accepted, and no other host', async (t) => {
   const scene = await Scene.start(t, { settings: { trustNetwork: true }, findUsers: async () => null });
   t.equal((await scene.call({}, caller({ receivingPorts: null, prove: async () => false }))).success, true);
   await scene.ended();
   t.match((await scene.call({}, REMOTE)).message, /are not accepted.*allow_from/);
 });
 
-t.test('a request that comes again is not run again; what was refused takes its number from nobody', async (t) => {
+t.test('a repeated request is not run again; a refused one does not use up its number', async (t) => {
   let users: readonly LocalUser[] = [{ uid: 4_000_001, name: 'nobody', groups: [] }];
   const scene = await Scene.start(t, { findUsers: async () => users });
   const handled = new Set<number>();
@@ -184,7 +184,7 @@ t.test('a request that comes again is not run again; what was refused takes its 
   t.match(await scene.shutdown.status(), { accepted: 1, refused: 1 });
 });
 
-t.test('on the shared name a caller that may not ask is recorded and not answered; on the own name it is', async (t) => {
+t.test('on the shared name an unauthorised caller is recorded but not answered; on its own name it is answered', async (t) => {
   const scene = await Scene.start(t);
   const call = { reason: 'MAINTENANCE', requested_by: 'laptop', timeout: 5 };
   t.equal(await scene.shutdown.handler(call, caller({ address: '192.0.2.7', local: false, isShared: true })), null);
@@ -206,20 +206,20 @@ t.test('on the shared name a caller that may not ask is recorded and not answere
   await scene.ended();
 });
 
-t.test('a flood from a host that may not ask keeps nobody out who may', async (t) => {
+t.test('a flood from an unauthorised host does not keep out authorised callers', async (t) => {
   const scene = await Scene.start(t, { settings: { maxRequestsPerMinute: 1 } });
   for (let n = 0; n < 1000; n += 1) await scene.call({}, REMOTE);
   t.equal((await scene.call()).success, true);
   await scene.ended();
 });
 
-t.test('link-local addresses come with their interface', async (t) => {
+t.test('link-local addresses have their interface', async (t) => {
   const list = new AllowList(['fe80::1', '192.168.0.0/16']);
   t.equal(list.refusal('fe80::1%eth0'), null);
   t.match(list.refusal('fe80::2%eth0'), /fe80::2%eth0 are not accepted/);
 });
 
-t.test('an action that cannot be done is refused before anything is run, and shown before it is requested', async (t) => {
+t.test('an action that is not possible is refused before anything is run, and shown before it is requested', async (t) => {
   for (const action of ['poweroff', 'reboot', 'halt'] as const) {
     const scene = await Scene.start(t, { settings: { action, stopUnits: ['camera.service'] } });
     scene.hook('10-never');
@@ -233,7 +233,7 @@ t.test('an action that cannot be done is refused before anything is run, and sho
   }
 });
 
-t.test('switched off it refuses; other settings are taken over while it runs', async (t) => {
+t.test('a disabled shutdown refuses; other settings are applied at run time', async (t) => {
   const scene = await Scene.start(t);
   await scene.shutdown.configure({ ...scene.settings, enabled: false });
   t.match((await scene.call()).message, /safe_shutdown\.enabled is false/);
@@ -244,7 +244,7 @@ t.test('switched off it refuses; other settings are taken over while it runs', a
   t.same(scene.order(), ['stop new.service']);
 });
 
-t.test('settings come from the configuration; the hooks lie beside its file', async (t) => {
+t.test('settings come from the configuration; the hooks are beside its file', async (t) => {
   const settingsOf = (yaml: string): ReturnType<typeof shutdownSettings> => {
     const parsed = parseConfig(yaml, 'x.yaml');
     if (!parsed.ok) throw new Error('not a configuration');
@@ -269,7 +269,7 @@ t.test('settings come from the configuration; the hooks lie beside its file', as
   });
 });
 
-t.test('the configuration refuses what could not be kept to', async (t) => {
+t.test('the configuration refuses values that are not possible', async (t) => {
   const refused = (yaml: string): string => {
     const parsed = parseConfig(`safe_shutdown: ${yaml}`, 'x.yaml');
     return parsed.ok ? 'accepted' : parsed.errors.map(({ key, allowed }) => `${key}: ${allowed}`).join();

@@ -6,7 +6,7 @@ import { Scene, TestPower } from '../../testkit/service/safe-shutdown.ts';
 const POWEROFF = { settings: { action: 'poweroff' }, bootId: 'boot 1' } as const;
 
 t.test(
-  'it comes last, when all is written and the answer is out; stopped after that, the service notes that it is completed',
+  'the last step follows when all is written and the response is sent; a service stopped after that records the completion',
   async (t) => {
     const power = new TestPower();
     const scene = await Scene.start(t, { ...POWEROFF, power });
@@ -43,17 +43,17 @@ t.test(
   },
 );
 
-t.test('the service is killed on the way down: the next boot tells that it went well', async (t) => {
+t.test('if the service is killed during the power-off, the next boot records that it completed', async (t) => {
   const scene = await Scene.start(t, { ...POWEROFF, power: new TestPower() });
   await scene.call();
   await scene.waitForProgress(/is under way/);
-  await scene.store.stop(); // And nothing can be recorded any more.
+  await scene.store.stop(); // Nothing can be recorded any more, either.
   const next = await Scene.start(t, { folder: scene.folder, bootId: 'boot 2' });
   t.match(await next.shutdown.status(), { state: 'completed', message: 'the machine went down and was started again' });
   await next.stop();
 });
 
-t.test('a last step that fails: the machine stays up, the record says why, and the service goes on', async (t) => {
+t.test('if the last step fails the machine stays up, the record has the reason, and the service continues', async (t) => {
   const power = new TestPower();
   power.perform = () => Promise.reject(new Error('access denied'));
   const scene = await Scene.start(t, { ...POWEROFF, settings: { action: 'reboot' }, power });
@@ -68,7 +68,7 @@ t.test('a last step that fails: the machine stays up, the record says why, and t
   t.match(await next.shutdown.status(), aborted, 'whatever restarted the machine later');
 });
 
-t.test('who forbids it is reported before anything is run, and in the last moment', async (t) => {
+t.test('an inhibitor is reported before anything is run, and at the last moment', async (t) => {
   const power = new TestPower();
   power.inhibition = async (_, reason) => (reason === 'EMERGENCY' ? null : 'inhibited by apt (pid 7, user root): upgrading');
   const scene = await Scene.start(t, { ...POWEROFF, power });
@@ -80,7 +80,7 @@ t.test('who forbids it is reported before anything is run, and in the last momen
   t.same(power.done, ['poweroff for operator']);
 });
 
-t.test('the service is stopped just before the last step: the machine stays up', async (t) => {
+t.test('if the service is stopped just before the last step, the machine stays up', async (t) => {
   const power = new TestPower();
   const scene = await Scene.start(t, { ...POWEROFF, power });
   await scene.call();
@@ -90,7 +90,7 @@ t.test('the service is stopped just before the last step: the machine stays up',
   t.same(power.done, []);
 });
 
-t.test('a power-off that is given up after it had begun is reported, and the service goes on', async (t) => {
+t.test('a power-off that is canceled after it began is reported, and the service continues', async (t) => {
   const power = new TestPower();
   const scene = await Scene.start(t, { ...POWEROFF, power });
   await scene.call();
@@ -100,7 +100,7 @@ t.test('a power-off that is given up after it had begun is reported, and the ser
   t.match(await scene.shutdown.status(), { state: 'aborted' });
 });
 
-t.test('what is in the way of the last step is reported when it is known, however long that takes', async (t) => {
+t.test('what prevents the last step is reported once it is known, however long that takes', async (t) => {
   const power = new TestPower();
   let isKnown = (): void => undefined;
   power.prepare = () => new Promise((resolve) => (isKnown = resolve));

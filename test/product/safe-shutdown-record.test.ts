@@ -8,9 +8,9 @@ import { caller, executable, Scene, TIMEOUT_SECONDS } from '../../testkit/servic
 import { ROOT } from '../../testkit/service/service.ts';
 import { until } from '../../testkit/wait.ts';
 
-// What is kept of each call, and that nothing of it can fill the disk or hold anything up.
+// Tests what is recorded of each call, and that recording can neither fill the disk nor delay anything.
 
-t.test('every call is kept, refused ones too, and is known after a restart', async (t) => {
+t.test('every call is recorded, refused ones too, and still listed after a restart', async (t) => {
   const scene = await Scene.start(t);
   await scene.call({ timeout: Number.POSITIVE_INFINITY, requested_by: 'x'.repeat(10_000) });
   scene.hook('10-fails', 'exit 1');
@@ -45,7 +45,7 @@ t.test('every call is kept, refused ones too, and is known after a restart', asy
   t.notOk('boot_id' in (status.requests[0] ?? {}));
 });
 
-t.test('a service that is killed in the middle: the next one tells that it was interrupted', async (t) => {
+t.test('if the service is killed during a shutdown, the next one records that it was interrupted', async (t) => {
   const scene = await Scene.start(t);
   await scene.stop();
   executable(`${scene.hooks}/10-waits`, 'echo $$ > "$0.pid"; exec sleep 600');
@@ -57,7 +57,7 @@ t.test('a service that is killed in the middle: the next one tells that it was i
   await until('its hook runs', () => existsSync(pidFile) && readFileSync(pidFile, 'utf8').endsWith('\n'));
   child.kill('SIGKILL');
   await exited;
-  process.kill(Number(readFileSync(pidFile, 'utf8')), 'SIGKILL'); // As systemd ends all of a service.
+  process.kill(Number(readFileSync(pidFile, 'utf8')), 'SIGKILL'); // As systemd ends all processes of a service.
   rmSync(`${scene.hooks}/10-waits`);
   const next = await Scene.start(t, { folder: scene.folder });
   const interrupted = { state: 'interrupted', reason: 'EMERGENCY', requested_by: 'killed', step: 'hooks' };
@@ -74,7 +74,7 @@ t.test('a service that is killed in the middle: the next one tells that it was i
   );
 });
 
-t.test('a call that comes while the service still starts is not taken for one of an earlier run', async (t) => {
+t.test('a call during the start of the service is not mistaken for one of an earlier run', async (t) => {
   const scene = new Scene(t);
   await scene.store.store.start();
   scene.heldHook('10-waits');
@@ -87,7 +87,7 @@ t.test('a call that comes while the service still starts is not taken for one of
   t.notOk(scene.logged.some(({ message }) => message.includes('interrupted')));
 });
 
-t.test('a flood of calls: each is counted, none piles up', async (t) => {
+t.test('in a flood of calls each one is counted, and none is queued', async (t) => {
   const scene = await Scene.start(t, { settings: { maxRequestsPerMinute: 10 } });
   const CALLS = 2000;
   const long = 'y'.repeat(10_000);
@@ -111,7 +111,7 @@ t.test('a flood of calls: each is counted, none piles up', async (t) => {
   t.match(records[0]?.message, /calls refused in a burst; the last: /);
 });
 
-t.test('a full disk holds up no shutdown, and its record is kept all the same', { skip: whyNotMountable() ?? false }, async (t) => {
+t.test('a full disk delays no shutdown, and its record is kept', { skip: whyNotMountable() ?? false }, async (t) => {
   const disk = new SmallDisk(t);
   const scene = await Scene.start(t, { dataPath: disk.folder });
   const record = (n: number): void => {
@@ -144,7 +144,7 @@ t.test('a full disk holds up no shutdown, and its record is kept all the same', 
   t.match(await next.records(), [{ outcome: 'completed', reason: 'MAINTENANCE' }], 'and the next run writes it');
 });
 
-t.test('a store that cannot be asked: requests are decided all the same', async (t) => {
+t.test('requests are decided even if the store does not respond', async (t) => {
   const scene = new Scene(t); // Its store is never started.
   await scene.shutdown.start();
   scene.hook('10-well');
@@ -153,7 +153,7 @@ t.test('a store that cannot be asked: requests are decided all the same', async 
   t.match(await scene.shutdown.status(), { state: 'completed', requests: [] });
 });
 
-t.test('a disk that hangs: what is in memory is reported all the same', async (t) => {
+t.test('records in memory are reported even if the disk hangs', async (t) => {
   const scene = await Scene.start(t);
   await scene.call({ requested_by: 'Zoë' });
   await scene.ended();

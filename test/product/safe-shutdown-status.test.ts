@@ -14,11 +14,11 @@ import { statusOf } from '../../testkit/service/remote-nodes.ts';
 import { Scene } from '../../testkit/service/safe-shutdown.ts';
 import { ROOT } from '../../testkit/service/service.ts';
 
-// What is reported of a safe shutdown: /events, /status and the command line.
+// Tests how a safe shutdown is reported: /events, /status and the command line.
 
 const shutdownSchema = statusDocumentSchema.entries.shutdown;
 
-t.test('/status and every event keep to the API’s description, at every moment', async (t) => {
+t.test('/status and every event conform to the API description at every moment', async (t) => {
   const scene = await Scene.start(t, { settings: { stopUnits: ['broken.service'] } });
   scene.hook('20-fails', 'exit 1');
   const seen = new Set<string>();
@@ -44,7 +44,7 @@ t.test('/status and every event keep to the API’s description, at every moment
   t.ok(scene.progress.length > 10, `${scene.progress.length} events`);
 });
 
-/** Of a service without a safe shutdown. */
+/** The state of a service without a safe shutdown. */
 const NO_SHUTDOWN = shutdownStatus({
   settings: { enabled: false, action: 'dry-run' },
   problem: null,
@@ -104,7 +104,7 @@ async function rest(t: Test): Promise<{ server: RestServer; url: string }> {
   return { server, url: `http://127.0.0.1:${port}` };
 }
 
-t.test('events go to each reader that asked for them, whichever node it follows, and are resumed', async (t) => {
+t.test('events are sent to every reader that requested them, whichever node it follows, and are resumed', async (t) => {
   const { server, url } = await rest(t);
   const readers = {
     all: await EventReader.open(url),
@@ -131,7 +131,7 @@ t.test('events go to each reader that asked for them, whichever node it follows,
   t.same(received(resumed), [2, 3].map(progress), 'after the last one that was received');
 });
 
-/** Of /status what the page prints besides. */
+/** Members of /status that the command prints besides. */
 const DOCUMENT = {
   status: 'OK',
   version: '0',
@@ -145,7 +145,7 @@ const DOCUMENT = {
   config: { restart_needed: [] },
 };
 
-/** What `edge-health status` prints of a service that answers so. */
+/** The output of `edge-health status` for a service with this state. */
 async function printed(t: Test, shutdown: StatusDocument['shutdown']): Promise<string> {
   const server = createServer((request, response) => {
     const answers: Record<string, unknown> = { '/status': { ...DOCUMENT, shutdown }, '/health': { cpu_percent: 1 } };

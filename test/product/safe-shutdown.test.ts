@@ -2,12 +2,12 @@ import t from 'tap';
 import { isAlive, LOCAL, Scene, TIMEOUT_SECONDS } from '../../testkit/service/safe-shutdown.ts';
 import { until } from '../../testkit/wait.ts';
 
-// The sequence, with real executables and the real store.
+// Tests the sequence with real executables and the real store.
 
 const steps = ({ progress }: Scene): string[] => [...new Set(progress.map(({ step }) => step))];
 const reported = ({ progress }: Scene): string => progress.map(({ message }) => message).join('\n');
 
-t.test('a dry run does everything but the last step, in order, and the service goes on', async (t) => {
+t.test('a dry run performs everything but the last step, in order, and the service continues', async (t) => {
   const scene = await Scene.start(t, { settings: { stopUnits: ['camera.service', 'arm.service'] } });
   scene.hook('20-say', 'echo "parked"').heldHook('10-park');
   const reply = await scene.call();
@@ -31,7 +31,7 @@ t.test('a dry run does everything but the last step, in order, and the service g
   await scene.ended();
 });
 
-t.test('the store is flushed: what was recorded is in the database, and the tail is done with', async (t) => {
+t.test('the store is flushed: everything recorded is in the database, and nothing is pending', async (t) => {
   const scene = await Scene.start(t);
   const timestampMs = Date.now();
   const status = {
@@ -51,7 +51,7 @@ t.test('the store is flushed: what was recorded is in the database, and the tail
   t.equal((await scene.store.rows()).length, 1);
 });
 
-t.test('a failing hook aborts where somebody wants the machine off, and the message says which', async (t) => {
+t.test('a failing hook aborts a requested shutdown, and the message names the hook', async (t) => {
   for (const reason of ['MAINTENANCE', 'MANUAL', 'USER_REQUEST']) {
     const scene = await Scene.start(t, { settings: { stopUnits: ['camera.service'] } });
     scene.hook('10-well').hook('20-fails', 'echo "arm is not parked" >&2; exit 7').hook('30-never');
@@ -67,7 +67,7 @@ t.test('a failing hook aborts where somebody wants the machine off, and the mess
   }
 });
 
-t.test('where the machine is in danger what fails is passed over', async (t) => {
+t.test('if the machine is in danger, failures are skipped', async (t) => {
   for (const reason of ['OVERTEMP', 'EMERGENCY', 'CRITICAL_ALERT', 'POWER_LOW']) {
     const scene = await Scene.start(t, { settings: { stopUnits: ['broken.service', 'camera.service'] } });
     scene.hook('10-fails', 'exit 1').hook('20-well');
@@ -79,7 +79,7 @@ t.test('where the machine is in danger what fails is passed over', async (t) => 
   }
 });
 
-t.test('a unit that does not stop aborts as well, and those that were stopped are named', async (t) => {
+t.test('a unit that does not stop aborts as well, and the stopped units are named', async (t) => {
   const scene = await Scene.start(t, { settings: { stopUnits: ['camera.service', 'broken.service', 'arm.service'] } });
   await scene.call();
   const { message, state, step } = await scene.ended();
@@ -88,7 +88,7 @@ t.test('a unit that does not stop aborts as well, and those that were stopped ar
   t.same(scene.order(), ['stop camera.service', 'stop broken.service']);
 });
 
-t.test('a hook that must not be run is a failed step, not one that is passed over in silence', async (t) => {
+t.test('a hook that must not be run is a failed step, and is not skipped silently', async (t) => {
   const scene = await Scene.start(t);
   scene.hook('10-open', '', 0o777).hook('05-notes', '', 0o644);
   await scene.call();
@@ -96,7 +96,7 @@ t.test('a hook that must not be run is a failed step, not one that is passed ove
   t.same(scene.order(), []);
 });
 
-t.test('a folder of hooks that was asked for and is not there: reported at the start, and a failed step', async (t) => {
+t.test('a configured hook folder that does not exist is reported at the start, and is a failed step', async (t) => {
   const scene = await Scene.start(t, { settings: { hooksFolder: '/no/such/folder' } });
   t.ok(
     scene.logged.some(
@@ -107,12 +107,12 @@ t.test('a folder of hooks that was asked for and is not there: reported at the s
   t.match(await scene.ended(), { state: 'aborted', step: 'hooks', message: /no\/such\/folder cannot be read: ENOENT/ });
 });
 
-/** The timeouts with which a call is tried: the hooks before the one that hangs may take their time on a busy machine. */
+/** The timeouts of the attempts: the hooks before the one that hangs may take their time on a busy machine. */
 const TIMEOUTS = [2, 10, 60];
-/** In the command line of processes, to find them. */
+/** Marks the command line of processes, to find them. */
 const MARK = `2001.${process.pid}`;
 
-t.test('the timeout: what hangs is terminated, then killed with all it started, and it goes on to the end', async (t) => {
+t.test('at the timeout a hung hook is terminated, then killed with its descendants, and the sequence continues to its end', async (t) => {
   for (const reason of ['MAINTENANCE', 'EMERGENCY']) {
     for (const timeout of TIMEOUTS) {
       const scene = await Scene.start(t, { settings: { stopUnits: ['camera.service'] } });
@@ -135,7 +135,7 @@ t.test('the timeout: what hangs is terminated, then killed with all it started, 
   }
 });
 
-t.test('a hook that ends on SIGTERM is terminated only', async (t) => {
+t.test('a hook that ends on SIGTERM is only terminated', async (t) => {
   for (const timeout of TIMEOUTS) {
     const scene = await Scene.start(t);
     scene.hook('10-hangs', `trap 'echo "saved in time" >> "${scene.folder}/order"; exit 0' TERM; while :; do sleep 0.05; done`);
@@ -149,7 +149,7 @@ t.test('a hook that ends on SIGTERM is terminated only', async (t) => {
   }
 });
 
-t.test('a timeout too short for anything still comes to the end', async (t) => {
+t.test('a timeout that is too short for any step still leads to completion', async (t) => {
   const scene = await Scene.start(t, { settings: { stopUnits: ['camera.service'] } });
   scene.hook('10-sleeps', `sleep ${MARK}`);
   await scene.call({ timeout: 0.001 });
@@ -164,7 +164,7 @@ t.test('a hook that floods its output neither stops the shutdown nor fills the l
   t.ok(scene.logged.filter(({ message }) => message === 'shutdown hook').length <= 201);
 });
 
-t.test('the service is stopped meanwhile: what runs is ended, and the record says so', async (t) => {
+t.test('if the service is stopped meanwhile, the running step is ended and recorded', async (t) => {
   const scene = await Scene.start(t);
   scene.hook('10-long', `exec sleep ${MARK}`);
   await scene.call();
@@ -176,7 +176,7 @@ t.test('the service is stopped meanwhile: what runs is ended, and the record say
   t.match(await scene.records(2), [{ outcome: 'refused' }, { outcome: 'aborted', step: 'hooks' }]);
 });
 
-t.test('a listener that throws does not stop it', async (t) => {
+t.test('a listener that throws does not stop the shutdown', async (t) => {
   const scene = await Scene.start(t);
   const push = scene.progress.push.bind(scene.progress);
   scene.progress.push = (...progress) => {

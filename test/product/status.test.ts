@@ -11,7 +11,7 @@ import { reserveDomain } from '../../testkit/network/domain.ts';
 import { startIn } from '../../testkit/service/rest.ts';
 import { ROOT, type RunningService } from '../../testkit/service/service.ts';
 
-// No status is better than the open alerts beneath it, wherever it is shown.
+// No status is better than the open alerts below it, wherever it is shown.
 
 interface AlertList {
   readonly data: readonly Alert[];
@@ -28,7 +28,7 @@ async function program({ url }: RunningService, command: readonly string[]): Pro
   });
 }
 
-t.test('a CRITICAL temperature that fell, and whose sensor was lost then, is CRITICAL everywhere', async (t) => {
+t.test('a CRITICAL temperature that fell before its sensor was lost is CRITICAL everywhere', async (t) => {
   const machine = new MachineTree(t, 'pi5');
   const service = await startIn(t, temporaryFolder(t), {
     config: { publish_frequency: 20, alerts: timing },
@@ -52,7 +52,7 @@ t.test('a CRITICAL temperature that fell, and whose sensor was lost then, is CRI
   t.match(stdout, /^CRITICAL /);
 });
 
-t.test('a disk path that is missing is an ERROR of its own, and hides no other', async (t) => {
+t.test('a missing disk path is an ERROR of its own, and hides no other path', async (t) => {
   const folder = temporaryFolder(t);
   const missing = join(folder, 'usb');
   const machine = new MachineTree(t, 'pi5');

@@ -9,7 +9,7 @@ import { EventReader } from '../../testkit/service/events.ts';
 import { Contract } from '../../testkit/service/openapi.ts';
 import { ask, measured, problemOf, startIn } from '../../testkit/service/rest.ts';
 
-// Changes of alerts in the order in which they were recorded: what a collector requests again and again.
+// Changes of alerts in the order in which they were recorded, as a collector requests them again and again.
 
 const folder = temporaryFolder(t);
 const machine = new MachineTree(t, 'vm-no-sensors');
@@ -59,7 +59,7 @@ async function restart(): Promise<void> {
 
 const key = ({ alert_id, resolved, severity, timestamp }: Alert): string => `${alert_id} ${timestamp} ${severity} ${resolved}`;
 
-t.test('each change once, as it was published, whatever the pages', async (t) => {
+t.test('each change is returned once, as it was published, whatever the page size', async (t) => {
   const contract = await Contract.of(service);
   const witness = await EventReader.open(service.url);
   t.same(await collect('0'), { changes: [], id: '0.0_0.0_0' }, 'an empty database has a cursor, too');
@@ -93,7 +93,7 @@ t.test('each change once, as it was published, whatever the pages', async (t) =>
     t.same(contract.violations('/alerts', await ask(service, 'GET', target)), []);
 });
 
-t.test('parameters that do not go with after are refused', async (t) => {
+t.test('parameters that cannot be combined with after are refused', async (t) => {
   const contract = await Contract.of(service);
   const wrong = [
     'after=0',
@@ -111,7 +111,7 @@ t.test('parameters that do not go with after are refused', async (t) => {
   }
 });
 
-t.test('an id that lies ahead is of another database, and the problem says so', async (t) => {
+t.test('an id that is ahead belongs to another database, and the problem states that', async (t) => {
   const { changes, id } = await collect('0');
   const tomorrow = (Date.now() + 86_400_000).toString(36);
   const answer = await ask(service, 'GET', `/alerts?changes=true&after=${tomorrow}.1_${tomorrow}.1_0`);
@@ -122,7 +122,7 @@ t.test('an id that lies ahead is of another database, and the problem says so', 
   t.equal((await collect(id)).changes.length, 0, 'those given out here are not');
 });
 
-t.test('cursors outlast SIGKILL and a restore of an older copy', async (t) => {
+t.test('cursors survive SIGKILL and a restore of an older copy', async (t) => {
   const first = await collect('0');
   await service.end('SIGKILL');
   await restart();
@@ -151,7 +151,7 @@ t.test('cursors outlast SIGKILL and a restore of an older copy', async (t) => {
   );
 });
 
-t.test('a clock that was set back: what comes now still comes after what was there', async (t) => {
+t.test('after the clock was set back, new changes still follow the existing ones', async (t) => {
   // As if an earlier run had recorded a change an hour from now.
   await service.end();
   rmSync(join(folder, 'data'), { recursive: true });

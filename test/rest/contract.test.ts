@@ -16,15 +16,15 @@ const service = await startService(t, { config, arguments: machine.arguments });
 await measured(service);
 const contract = await Contract.of(service);
 
-/** One sample in a thousand seconds: what is current stays so. */
+/** One sample in a thousand seconds, so that what is current stays current. */
 const still = await startService(t, { config: { publish_frequency: 0.001 } });
 await measured(still);
 
-t.test('history and statistics are of what was measured', async (t) => {
+t.test('history and statistics match the measured values', async (t) => {
   await recorded(service, 30);
   type History = { data: { timestamp: string; memory_percent: number | null }[]; count: number };
   const { data } = await service.json<History>('/health/history');
-  // A reading that is late on a busy machine is unavailable, and not another value.
+  // A reading that is late on a busy machine is unavailable, but never another value.
   const readings = data.map(({ memory_percent }) => memory_percent).filter((percent) => percent !== null);
   t.ok(readings.length > 0);
   for (const percent of readings) t.equal(percent, 25);
@@ -45,7 +45,7 @@ t.test('history and statistics are of what was measured', async (t) => {
   t.equal(aggregate.metrics.temperature.mean, null, 'what was never measured has no mean');
 });
 
-t.test('every body is what /openapi.json says', async (t) => {
+t.test('every body conforms to /openapi.json', async (t) => {
   machine.setMemoryPercent(97);
   await service.until<{ count: number }>('/alerts', ({ count }) => count > 0);
   await service.until<StatusDocument>('/status', ({ host, publish }) => host !== null && publish.measured_hertz !== null);
@@ -79,7 +79,7 @@ t.test('every body is what /openapi.json says', async (t) => {
   for (const status of events.health()) t.same(contract.schemaViolations(schema, status), []);
 });
 
-t.test('the document is not merely permissive: what is wrong is reported', async (t) => {
+t.test('the document is not merely permissive: violations are reported', async (t) => {
   const status = await measured(service);
   const schema = { $ref: '#/components/schemas/HealthStatus' };
   t.same(contract.schemaViolations(schema, status), []);
@@ -108,7 +108,7 @@ t.test('bodies have exactly the fields of the specification', async (t) => {
 });
 
 t.test('/health is a 503 with Retry-After before the first sample', async (t) => {
-  // The service without what measures: the first sample comes when the test says so.
+  // The service without its sampler: the test defines when the first sample is taken.
   const starting = await startInProcess(t, temporaryFolder(t));
   const response = await fetch(`${starting.url}/health`);
   const answer = { status: response.status, headers: Object.fromEntries(response.headers), body: await response.text() };
@@ -120,7 +120,7 @@ t.test('/health is a 503 with Retry-After before the first sample', async (t) =>
   t.equal((await fetch(`${starting.url}/health`)).status, 200);
 });
 
-t.test('HEAD answers as GET does, without a body', async (t) => {
+t.test('HEAD responds as GET does, without a body', async (t) => {
   const before = (await still.json<{ timestamp: string }>('/health')).timestamp;
   const range = 'from=2020-01-01&to=2020-01-02';
   const targets = [
@@ -137,7 +137,7 @@ t.test('HEAD answers as GET does, without a body', async (t) => {
   for (const path of targets) {
     const get = await ask(still, 'GET', path);
     const head = await ask(still, 'HEAD', path);
-    // Of the connection, not of the answer.
+    // Of the connection, not of the response.
     const comparable = ({ date: _1, connection: _2, 'transfer-encoding': _3, ...headers }: typeof get.headers) => headers;
     t.equal(head.status, get.status, path);
     t.not(get.body, '', `${path} has a body`);
@@ -152,7 +152,7 @@ t.test('HEAD answers as GET does, without a body', async (t) => {
   }
 });
 
-t.test('every other method is a 405 that says which are allowed, on every path', async (t) => {
+t.test('every other method is a 405 that lists the allowed ones, on every path', async (t) => {
   for (const path of [...PATHS, '/', '/nowhere']) {
     for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND', 'PURGE']) {
       const answer = await ask(service, method, path);
@@ -166,7 +166,7 @@ t.test('every other method is a 405 that says which are allowed, on every path',
   t.equal(withBody.status, 405, 'with a body as well');
 });
 
-t.test('ETag and If-None-Match: what a client has is not sent again', async (t) => {
+t.test('ETag and If-None-Match: a body that the client has is not sent again', async (t) => {
   for (const path of ['/health', '/openapi.json']) {
     const first = await ask(still, 'GET', path);
     const tag = first.headers['etag'] as string;
@@ -199,14 +199,14 @@ t.test('the ETag of /health changes with every sample', async (t) => {
   t.equal(new Set(tags.values()).size, tags.size, 'and one body, one tag');
 });
 
-t.test('nothing that changes is cached', async (t) => {
+t.test('no changing response is cached', async (t) => {
   for (const path of [...PATHS, '/nowhere', '/health?x=1']) {
     const { headers } = await ask(service, 'HEAD', path);
     t.match(headers['cache-control'], /^no-(cache|store)$/, path);
   }
 });
 
-t.test('unknown paths are problem documents that name the paths there are', async (t) => {
+t.test('unknown paths are problem documents that list the existing paths', async (t) => {
   for (const path of [
     '/nowhere',
     '/Health',
@@ -226,4 +226,4 @@ t.test('unknown paths are problem documents that name the paths there are', asyn
   }
 });
 
-t.test('after all of it', async (t) => stillWell(t, service));
+t.test('the service is healthy afterwards', async (t) => stillWell(t, service));

@@ -10,7 +10,7 @@ import type { RunningService } from '../../testkit/service/service.ts';
 import { until } from '../../testkit/wait.ts';
 
 const ROWS = 35_000;
-/** Long lines: the kernel takes some megabytes for a reader before anything waits in the service. */
+/** Long lines: the kernel buffers some megabytes for a reader before anything waits in the service. */
 const NODE = '機'.repeat(255);
 const CSV = { Accept: 'text/csv' };
 
@@ -22,7 +22,7 @@ await remoteNodes.run(ROWS, () => stamps.push(remoteNodes.measure().timestamp));
 const service = remoteNodes as unknown as RunningService;
 const contract = new Contract(await remoteNodes.json('/openapi.json'));
 
-/** What the store is asked: pages, how many of them at once, and the longest. */
+/** What the store is requested: pages, how many of them at once, and the longest one. */
 const pages = { asked: 0, atOnce: 0, most: 0, longest: 0 };
 const history = remoteNodes.store.history.bind(remoteNodes.store);
 /** From this page on the store fails. */
@@ -60,7 +60,7 @@ const sameStamps = (t: Test, found: readonly string[], wanted: readonly string[]
   );
 };
 
-/** A download of which nothing is read yet. */
+/** A download of which nothing has been read yet. */
 const begin = (path: string): Promise<IncomingMessage> => {
   const { hostname, port } = new URL(remoteNodes.url);
   return new Promise((resolve, reject) => {
@@ -68,7 +68,7 @@ const begin = (path: string): Promise<IncomingMessage> => {
   });
 };
 
-/** Other requests are served until the download has asked for no page between twenty of them. */
+/** Serves other requests until the download requests no page during twenty of them. */
 const untilNoPageIsAsked = async (): Promise<void> => {
   for (let asked = -1; asked !== pages.asked; ) {
     asked = pages.asked;
@@ -76,7 +76,7 @@ const untilNoPageIsAsked = async (): Promise<void> => {
   }
 };
 
-t.test('CSV is the whole range in order, however many rows it has, asked from the store page by page', async (t) => {
+t.test('CSV is the whole range in order, whatever its length, requested from the store page by page', async (t) => {
   for (const order of ['asc', 'desc']) {
     const answer = await ask(service, 'GET', `/health/history?hours=24&order=${order}`, CSV);
     t.same(contract.violations('/health/history', answer), []);
@@ -90,7 +90,7 @@ t.test('CSV is the whole range in order, however many rows it has, asked from th
   t.equal(stampsOf(averages.body).length, ROWS, 'averages as well');
 });
 
-t.test('a slow reader holds up nothing and fills no memory; it gets everything', async (t) => {
+t.test('a slow reader delays nothing and fills no memory, and gets everything', async (t) => {
   const download = await begin('/health/history?hours=24');
   await untilNoPageIsAsked();
   const unread = pages.asked;
@@ -102,7 +102,7 @@ t.test('a slow reader holds up nothing and fills no memory; it gets everything',
   t.equal(pages.most, 1, 'one page at a time');
 });
 
-t.test('a client that goes away ends the reading', async (t) => {
+t.test('a client that disconnects ends the reading', async (t) => {
   const download = await begin('/health/history?hours=24');
   const { connections } = remoteNodes.rest.counts();
   download.destroy();
@@ -111,7 +111,7 @@ t.test('a client that goes away ends the reading', async (t) => {
   t.ok(pages.asked * pages.longest < ROWS, `${pages.asked} pages of ${pages.longest} were asked`);
 });
 
-t.test('a store that fails is a 503 before the first row, and cuts the connection after it', async (t) => {
+t.test('a failing store is a 503 before the first row, and cuts the connection after it', async (t) => {
   failsFrom = 1;
   const refused = await ask(service, 'GET', '/health/history?hours=24', CSV);
   t.equal(refused.status, 503);
@@ -120,7 +120,7 @@ t.test('a store that fails is a 503 before the first row, and cuts the connectio
   await t.rejects(ask(service, 'GET', '/health/history?hours=24', CSV), { code: 'ECONNRESET' }, 'not a clean end');
 });
 
-t.test('HEAD has the headers alone, and asks for one page at most', async (t) => {
+t.test('HEAD returns only headers, and requests one page at most', async (t) => {
   const answer = await ask(service, 'HEAD', '/health/history?hours=24', CSV);
   t.equal(answer.status, 200);
   t.match(answer.headers['content-type'], /^text\/csv/);
@@ -128,7 +128,7 @@ t.test('HEAD has the headers alone, and asks for one page at most', async (t) =>
   t.ok(pages.asked <= 1);
 });
 
-t.test('a limit makes a page of CSV, and JSON always is one; both show whether there is more', async (t) => {
+t.test('with a limit CSV is one page, as JSON always is; both show whether there is more', async (t) => {
   const page = async (query: string, headers: Readonly<Record<string, string>> = {}): Promise<{ rows: number; truncated: unknown }> => {
     const answer = await ask(service, 'GET', `/health/history?${query}`, headers);
     t.same(contract.violations('/health/history', answer), []);

@@ -7,7 +7,7 @@ import { EventReader, type ReceivedEvent } from '../../testkit/service/events.ts
 import { Contract } from '../../testkit/service/openapi.ts';
 import { ask, measured, problemOf, RawConnection, type StatusDocument, startIn } from '../../testkit/service/rest.ts';
 
-// One service and one witness that received everything from its first sample on. Resuming beyond what memory keeps: nodes-events.test.ts.
+// One service, and one witness that received everything from its first sample on. nodes-events.test.ts tests resuming from the store.
 
 /** This host has 8 streams beyond the maximum. */
 const MAX_STREAMS = 4 + 8;
@@ -35,14 +35,14 @@ async function restart(): Promise<void> {
 
 const contents = (events: readonly ReceivedEvent[]): string[] => events.map(({ event, data }) => `${event} ${data}`);
 
-/** What came after an event, as another reader of the whole stream received it. */
+/** The events after an event, as another reader of the whole stream received them. */
 function after(events: readonly ReceivedEvent[], id: string): ReceivedEvent[] {
   const index = events.findIndex((event) => event.id === id);
   if (index < 0) throw new Error(`no event ${id}`);
   return events.slice(index + 1);
 }
 
-/** Sets the memory usage, and resolves with the changes of alerts that the witness received for it. */
+/** Sets the memory usage, and resolves with the changes of alerts that the witness received because of it. */
 async function changesAt(percent: number, last: Partial<Alert>): Promise<Alert[]> {
   const before = witness.alerts().length;
   machine.setMemoryPercent(percent);
@@ -58,7 +58,7 @@ const raise = async (): Promise<Alert[]> => [
 ];
 const resolve = (): Promise<Alert[]> => changesAt(10, { resolved: true });
 
-t.test('events have an id, a kind and one line of JSON that keeps to the document', async (t) => {
+t.test('events have an id, a kind and one line of JSON that conforms to the document', async (t) => {
   const { headers } = await ask(service, 'HEAD', '/events');
   t.match(headers['content-type'], /^text\/event-stream/);
   t.equal(headers['cache-control'], 'no-store');
@@ -91,7 +91,7 @@ t.test('events have an id, a kind and one line of JSON that keeps to the documen
   }
 });
 
-t.test('what is sent is what is served: /health/history and /alerts have the same', async (t) => {
+t.test('events have the same content as /health/history and /alerts', async (t) => {
   const changes = [...(await raise()), ...(await resolve())];
   t.same(
     changes.map(({ severity, resolved }) => [severity, resolved]),
@@ -112,7 +112,7 @@ t.test('what is sent is what is served: /health/history and /alerts have the sam
   t.same(stored.data.toReversed(), witness.alerts());
 });
 
-t.test('events= and node= choose', async (t) => {
+t.test('events= and node= select events', async (t) => {
   const readers = {
     health: await EventReader.open(service.url, '/events?events=health'),
     alert: await EventReader.open(service.url, '/events?events=alert'),
@@ -121,7 +121,7 @@ t.test('events= and node= choose', async (t) => {
     node: await EventReader.open(service.url, '/events?node=health_monitor'),
   };
   const changes = [...(await raise()), ...(await resolve())];
-  // A sample after the last alert: whatever any of them is sent for the alerts was sent before.
+  // A sample after the last alert: whatever any of them gets for the alerts was sent before.
   const { length } = witness.received;
   await witness.untilCount(length + 2);
   const { timestamp } = witness.health().at(-1) as HealthStatus;
@@ -141,7 +141,7 @@ t.test('events= and node= choose', async (t) => {
   for (const reader of Object.values(readers)) reader.close();
 });
 
-t.test('a client that comes back gets what it missed, once, in order', async (t) => {
+t.test('a client that reconnects gets what it missed, once and in order', async (t) => {
   const first = await EventReader.open(service.url);
   await first.untilCount(5);
   first.close();
@@ -161,9 +161,9 @@ t.test('a client that comes back gets what it missed, once, in order', async (t)
   for (const reader of [again, alertsOnly]) reader.close();
 });
 
-t.test('an unknown or garbled Last-Event-ID is a new stream', async (t) => {
+t.test('an unknown or garbled Last-Event-ID begins a new stream', async (t) => {
   const ids = ['', '0', 'abc', '1-2', '-1.1-1.1-1', `${'9'.repeat(16)}.1-1.1-1`, 'x'.repeat(1000), '../../etc/passwd', "';--"];
-  // Well formed, but never given out: far ahead.
+  // Well formed, but never issued: far ahead.
   ids.push('zzzzzzzzz.1_zzzzzzzzz.1_1');
   for (const id of ids) {
     const before = witness.received.length;
@@ -183,7 +183,7 @@ t.test('an unknown or garbled Last-Event-ID is a new stream', async (t) => {
   everything.close();
 });
 
-t.test('more readers than rest.max_event_streams are refused, with the time after which to come again', async (t) => {
+t.test('more readers than rest.max_event_streams are refused, with the time to wait', async (t) => {
   await service.until<StatusDocument>('/status', ({ rest }) => rest.event_streams === 1);
   const readers = await Promise.all(Array.from({ length: MAX_STREAMS - 1 }, () => EventReader.open(service.url)));
   const refused = await ask(service, 'GET', '/events');
@@ -200,7 +200,7 @@ t.test('more readers than rest.max_event_streams are refused, with the time afte
   for (const reader of [...readers, next]) reader.close();
 });
 
-t.test('a client resumes after SIGKILL and a new start: everything that was published in between, once, in order', async (t) => {
+t.test('a client resumes after SIGKILL and a restart: everything published in between, once and in order', async (t) => {
   const id = witness.received.at(-1)?.id as string;
   await raise();
   await resolve();

@@ -7,8 +7,7 @@ import { type ApiParameter, Contract } from '../../testkit/service/openapi.ts';
 import { type Answer, ask, measured, type ProblemDocument, recorded, startService, stillWell } from '../../testkit/service/rest.ts';
 
 /**
- * Requests made from the OpenAPI document alone: what it allows, and what it does not. Each answer is held against the same
- * document.
+ * Requests made from the OpenAPI document alone: what it allows, and what it does not. Each response is compared with the same document.
  */
 const machine = new MachineTree(t, 'vm-no-sensors');
 const config = { publish_frequency: 50, alerts: { raise_after_seconds: 0 } };
@@ -56,7 +55,7 @@ function allowedTexts(schema: Schema): fc.Arbitrary<string> {
   }
 }
 
-/** As a client library would read the text back. */
+/** The value as a client library would parse it. */
 function readBack(schema: Schema, text: string): unknown {
   if (schema['type'] === 'integer' || schema['type'] === 'number') return /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : text;
   if (schema['type'] === 'boolean') return text === 'true' ? true : text === 'false' ? false : text;
@@ -96,7 +95,7 @@ function refusedTexts(schema: Schema): fc.Arbitrary<string> {
     .filter((text) => contract.schemaViolations(schema, readBack(schema, text)).length > 0);
 }
 
-/** A query of some of the operation's parameters; those that decide whether there is anything to find are mostly right. */
+/** A query with some parameters of the operation; those that decide whether anything is found are mostly valid. */
 function queries(parameters: readonly ApiParameter[], wrong: boolean): fc.Arbitrary<Given[]> {
   const each = parameters.map(({ name, schema }) => {
     const allowed = (
@@ -113,7 +112,7 @@ function queries(parameters: readonly ApiParameter[], wrong: boolean): fc.Arbitr
     .map(([some, other]) => [...some, other].filter((given) => given !== null));
 }
 
-/** As ask(); of an event stream only its beginning. */
+/** As ask(); of an event stream it returns only the beginning. */
 function begin(target: string, headers: Readonly<Record<string, string>>): Promise<Answer> {
   const { hostname, port } = new URL(service.url);
   return new Promise((resolve, reject) => {
@@ -134,14 +133,14 @@ function begin(target: string, headers: Readonly<Record<string, string>>): Promi
 }
 
 /**
- * Parameters with rules beyond their own schema: dates that exist, ranges that do not end before they begin, cursors that were given out,
- * what goes together.
+ * Parameters with rules beyond their own schema: dates that exist, ranges that do not end before they begin, cursors that were issued,
+ * parameters that can be combined.
  */
 const FURTHER_RULES = ['from', 'to', 'hours', 'by', 'cursor', 'after', 'value', 'format'];
 
 const seen = new Map<string, number>();
 
-/** The headers of an operation, each with the value that is allowed. */
+/** The headers of an operation, each with an allowed value. */
 function headersOf(path: string): Record<string, string> {
   const headers = contract.operation(path).parameters.filter(({ in: place }) => place === 'header');
   return Object.fromEntries(headers.map(({ name, schema }) => [name, (schema['enum'] as readonly string[])[0] as string]));
@@ -178,7 +177,7 @@ const RUNS = runs(60, 600);
 
 for (const [path, { get }] of Object.entries(contract.document.paths)) {
   const parameters = get.parameters.filter(({ in: place }) => place === 'query');
-  t.test(`${path}: whatever its document allows is answered as documented`, async (t) => {
+  t.test(`${path}: any request that its document allows gets a documented response`, async (t) => {
     await fc.assert(
       fc.asyncProperty(queries(parameters, false), (query) => holds(path, query)),
       { seed: SEED, numRuns: parameters.length === 0 ? 2 : RUNS },
@@ -186,7 +185,7 @@ for (const [path, { get }] of Object.entries(contract.document.paths)) {
     t.ok(seen.get(`${path} 200`), `some of it with what was asked for (${seen.get(`${path} 200`)})`);
   });
 
-  t.test(`${path}: whatever its document does not allow is a 400 that names it`, async (t) => {
+  t.test(`${path}: any request that its document does not allow is a 400 that names the parameter`, async (t) => {
     await fc.assert(
       fc.asyncProperty(queries(parameters, true), (query) => holds(path, query)),
       { seed: SEED, numRuns: RUNS },
@@ -195,7 +194,7 @@ for (const [path, { get }] of Object.entries(contract.document.paths)) {
   });
 }
 
-t.test('any path at all gets a page, a document or a problem', async (t) => {
+t.test('any path gets a page, a document or a problem', async (t) => {
   const statuses = new Set<number>();
   const piece = fc.oneof(
     fc.webSegment(),
@@ -214,7 +213,7 @@ t.test('any path at all gets a page, a document or a problem', async (t) => {
   t.ok(statuses.has(404) && statuses.has(200), [...statuses].join());
 });
 
-t.test('any header value at all changes nothing but what it may', async (t) => {
+t.test('any header value has only its documented effect', async (t) => {
   const value = fc
     .oneof(fc.string({ maxLength: 100 }), fc.constantFrom('*/*', 'text/csv', '*', '"', 'W/"', 'Bearer', ';q=', ',,,', 'bytes=1-0', 'null'))
     .map((text) => text.trim());
@@ -250,7 +249,7 @@ t.test('any header value at all changes nothing but what it may', async (t) => {
   t.pass('each was answered as documented');
 });
 
-t.test('after all of it', async (t) => {
+t.test('the service is healthy afterwards', async (t) => {
   const total = [...seen.values()].reduce((sum, count) => sum + count, 0);
   t.ok(total > 300, `${total} requests were made from the document`);
   await stillWell(t, service);

@@ -31,13 +31,13 @@ async function connections(to: Server, count: number, bytes: string): Promise<Ra
 
 const few = ({ rest }: StatusDocument): boolean => rest.connections <= 3;
 
-t.test('thousands of idle connections keep no normal client out, and few of them are open', async (t) => {
+t.test('thousands of idle connections keep no normal client out, and few of them stay open', async (t) => {
   const COUNT = 3000;
   const descriptors = openDescriptors(service);
   let most = 0;
   let made = 0;
   for (; made < COUNT; made += 100) {
-    // Half of them send nothing, half begin a request that never ends. At most a hundred are open at once in this process.
+    // Half of them send nothing, half send the beginning of a request only. At most a hundred are open at once in this process.
     const opened = [...(await connections(service, 50, '')), ...(await connections(service, 50, 'GET /health HTTP/1.1\r\nX-'))];
     t.equal(opened.length, 100, 'each connection is accepted');
     most = Math.max(most, openDescriptors(service));
@@ -52,7 +52,7 @@ t.test('thousands of idle connections keep no normal client out, and few of them
   t.ok(most <= descriptors + 2 * MAX_CONNECTIONS + 100, `at most ${most} descriptors were open, ${descriptors} before`);
 });
 
-t.test('connections that are being served are not closed for idle ones', async (t) => {
+t.test('connections that are being served are not closed in favour of idle ones', async (t) => {
   await service.until<StatusDocument>('/status', few);
   const stream = await RawConnection.open(service);
   const isFollowed = async (connection: RawConnection): Promise<boolean> => {
@@ -67,7 +67,7 @@ t.test('connections that are being served are not closed for idle ones', async (
   t.ok(await isFollowed(stream), 'the event stream goes on');
   for (const { socket } of idle) socket.destroy();
   await service.until<StatusDocument>('/status', few);
-  // With a stream in every place but one there is none to close but the newest.
+  // With a stream on every connection but one, only the newest one can be closed.
   const streams = [stream];
   for (let n = 2; n < MAX_CONNECTIONS; n += 1) {
     const connection = await RawConnection.open(service);
@@ -82,7 +82,7 @@ t.test('connections that are being served are not closed for idle ones', async (
   await service.until<StatusDocument>('/status', few);
 });
 
-t.test('slowloris: headers that trickle, or never come, are answered with 408 and closed', async (t) => {
+t.test('slowloris: headers that are slow or never complete get a 408, and the connection is closed', async (t) => {
   const server = await startInProcess(t, temporaryFolder(t), new TestClocks(), { headersSeconds: 1 });
   server.measure();
   const silent = await RawConnection.open(server);
@@ -106,7 +106,7 @@ t.test('slowloris: headers that trickle, or never come, are answered with 408 an
   body.socket.destroy();
 });
 
-t.test('many large histories at once, and readers that never take them, hold up no other client', async (t) => {
+t.test('many large histories at once, and readers that never read them, delay no other client', async (t) => {
   const server = await startInProcess(t, temporaryFolder(t));
   await server.run(6000, () => server.measure());
   const REQUEST = 'GET /health/history?hours=100 HTTP/1.1\r\nHost: localhost\r\n\r\n';
@@ -122,7 +122,7 @@ t.test('many large histories at once, and readers that never take them, hold up 
   await until('all of them are gone', async () => few(await server.json<StatusDocument>('/status')));
 });
 
-t.test('absurd methods and targets', async (t) => {
+t.test('unusual methods and targets are refused', async (t) => {
   for (const method of ['M-SEARCH', 'SUBSCRIBE', 'LINK', 'MKCALENDAR', 'QUERY', 'SOURCE', 'UNLOCK']) {
     const answer = await ask(service, method, '/health');
     t.equal(answer.status, 405, method);
@@ -149,4 +149,4 @@ t.test('absurd methods and targets', async (t) => {
   }
 });
 
-t.test('after all of it', async (t) => stillWell(t, service));
+t.test('the service is healthy afterwards', async (t) => stillWell(t, service));

@@ -8,9 +8,9 @@ import { JOBS, STARTED, writeJobs } from '../../testkit/ops/ops-jobs.ts';
 import { ask, type StatusDocument, startIn } from '../../testkit/service/rest.ts';
 import { ROOT } from '../../testkit/service/service.ts';
 
-// promtool's opinion of /metrics: test/system/fleet/exposition.test.ts.
+// test/system/fleet/exposition.test.ts checks /metrics with promtool.
 
-/** The runtime of the service, which may be another than that of the tests. */
+/** The runtime of the service, which may differ from that of the tests. */
 const RUNTIME = (JSON.parse(readFileSync(join(ROOT, 'node_modules/node/package.json'), 'utf8')) as { version: string }).version;
 
 const folder = temporaryFolder(t);
@@ -26,7 +26,7 @@ function series(text: string): Map<string, number> {
   return new Map(lines.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ') + 1))]));
 }
 
-t.test('every line keeps to the text format: each family has a help and a type before its samples', async (t) => {
+t.test('every line conforms to the text format: each family has a help and a type before its samples', async (t) => {
   const { body, headers } = await ask(service, 'GET', '/metrics');
   t.equal(headers['content-type'], 'text/plain; version=0.0.4; charset=utf-8');
   t.match(body, /\n$/);
@@ -86,7 +86,7 @@ t.test('the metrics are those of /health and /status', async (t) => {
   t.ok((found.get('edge_health_samples_total') as number) >= status.publish.samples);
 });
 
-t.test('the scheduler and its jobs are those of /status', async (t) => {
+t.test('the scheduler and its jobs match /status', async (t) => {
   t.same((await service.json<StatusDocument>('/status')).ops, { scheduler: { state: 'never', started: null, beat: null }, jobs: [] });
   writeJobs(folder);
   const { ops } = await service.json<StatusDocument>('/status');
@@ -116,7 +116,7 @@ t.test('the scheduler and its jobs are those of /status', async (t) => {
   t.equal(series((await ask(service, 'GET', '/metrics')).body).get('edge_health_ops_scheduler_up'), 0);
 });
 
-t.test('a counter never goes back while the service runs', async (t) => {
+t.test('a counter never decreases while the service runs', async (t) => {
   let before = new Map<string, number>();
   let counters = 0;
   for (let n = 0; n < 20; n += 1) {

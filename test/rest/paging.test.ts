@@ -16,7 +16,7 @@ interface Page<T> {
   readonly count: number;
 }
 
-/** Follows the Link headers to the end; each page is held against the document. `between`: what happens after each page. */
+/** Follows the Link headers to the end; each page is compared with the document. `between`: called after each page. */
 async function everyPage<T>(target: string, limit: number, between?: () => Promise<unknown>): Promise<T[][]> {
   const pages: T[][] = [];
   let next: string | undefined = `${target}${target.includes('?') ? '&' : '?'}limit=${limit}`;
@@ -37,7 +37,7 @@ async function everyPage<T>(target: string, limit: number, between?: () => Promi
   return pages;
 }
 
-/** Raises and resolves so many episodes. */
+/** Raises and resolves this many episodes. */
 async function episodes(count: number): Promise<void> {
   for (let n = 0; n < count; n += 1) {
     const resolved = async (wanted: boolean): Promise<void> => {
@@ -53,7 +53,7 @@ async function episodes(count: number): Promise<void> {
 const EPISODES = 12;
 await episodes(EPISODES);
 
-t.test('the pages of a history yield every sample exactly once, in both orders, while new ones arrive', async (t) => {
+t.test('the pages of a history return every sample exactly once, in both orders, while new ones arrive', async (t) => {
   await recorded(service, 120);
   const all = (await service.json<Page<HealthStatus>>('/health/history?limit=10000')).data;
   const [from, to] = [all[10]?.timestamp as string, all[100]?.timestamp as string];
@@ -78,7 +78,7 @@ t.test('the pages of a history yield every sample exactly once, in both orders, 
 t.test('a range without an end is fixed by its first page', async (t) => {
   for (const order of ['asc', 'desc']) {
     const sampled: string[] = [];
-    // After each page at least one further sample is taken. One that was taken before may be recorded only now, and belongs to the range.
+    // After each page at least one further sample is taken. One taken before may be recorded only now, and belongs to the range.
     const another = async (): Promise<void> => {
       const before = new Date().toISOString();
       sampled.push((await service.until<HealthStatus>('/health', ({ timestamp }) => timestamp > before)).timestamp);
@@ -96,7 +96,7 @@ t.test('a range without an end is fixed by its first page', async (t) => {
   }
 });
 
-t.test('pages of averages and of CSV follow each other as well', async (t) => {
+t.test('pages of averages and of CSV are consecutive as well', async (t) => {
   const whole = await service.until<Page<HealthStatus>>('/health/history?step=1s', ({ count }) => count > 4);
   const until = whole.data.at(-1)?.timestamp as string;
   const target = `/health/history?step=1s&from=${whole.data[0]?.timestamp}&to=${until}`;
@@ -118,7 +118,7 @@ t.test('pages of averages and of CSV follow each other as well', async (t) => {
   );
 });
 
-t.test('the pages of /alerts yield every alert exactly once, newest first', async (t) => {
+t.test('the pages of /alerts return every alert exactly once, newest first', async (t) => {
   const targets = [
     '/alerts',
     '/alerts?hours=1',
@@ -148,7 +148,7 @@ t.test('the pages of /alerts yield every alert exactly once, newest first', asyn
   t.equal(new Set(changes.map(({ alert_id }) => alert_id)).size, EPISODES, 'as one alert');
 });
 
-t.test('alerts are filtered by what is asked', async (t) => {
+t.test('alerts are filtered by the parameters', async (t) => {
   const of = async (query: string): Promise<Alert[]> => (await service.json<Page<Alert>>(`/alerts?${query}`)).data;
   t.equal((await of('resolved=true')).length, EPISODES);
   t.same(await of('resolved=false'), []);

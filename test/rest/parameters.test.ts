@@ -56,7 +56,7 @@ t.test('a parameter given twice is a 400', async (t) => {
   await refused(t, '/events?events=health&events=alert', 'events', 'twice', /once/);
 });
 
-t.test('empty pieces of a query are nothing', async (t) => {
+t.test('empty parts of a query are ignored', async (t) => {
   for (const target of ['/health?', '/health?&', '/health?&&', '/health/history?&limit=1&'])
     t.equal((await get(target)).status, 200, target);
 });
@@ -80,7 +80,7 @@ t.test('hours is a number above 0 up to two years', async (t) => {
   }
 });
 
-t.test('from and to are times with a zone, or dates; each exists', async (t) => {
+t.test('from and to are existing times with a zone, or existing dates', async (t) => {
   const bad = [
     '',
     'yesterday',
@@ -136,7 +136,7 @@ t.test('a time whose + was sent unescaped, and arrived as a space, is a 400 that
   }
 });
 
-t.test('the first and the last year are answered as any other', async (t) => {
+t.test('the first and the last year are accepted like any other', async (t) => {
   for (const path of RANGED) {
     t.equal((await get(`${path}?from=0000-01-01&to=9999-12-31T23:59:59.999Z`)).status, 200, `${path}: all of time`);
     t.equal((await get(`${path}?to=0000-01-02`)).status, 200, `${path}: hours before the first day`);
@@ -147,7 +147,7 @@ t.test('the first and the last year are answered as any other', async (t) => {
   }
 });
 
-t.test('a range ends after it begins, and is given in one way', async (t) => {
+t.test('a range must end after it begins, and be given in one way only', async (t) => {
   for (const path of RANGED) {
     await refused(t, `${path}?from=2026-01-02&to=2026-01-01`, 'from', '2026-01-02', /before to \(2026-01-01\)/);
     await refused(t, `${path}?from=2026-01-01&to=2026-01-01`, 'from', '2026-01-01', /before to/);
@@ -157,7 +157,7 @@ t.test('a range ends after it begins, and is given in one way', async (t) => {
   }
 });
 
-t.test('every other parameter tells what it allows', async (t) => {
+t.test('the error of every other parameter states what it allows', async (t) => {
   await refused(t, '/health?node=', 'node', '', /node in \/status/);
   await refused(t, `/health?node=${'n'.repeat(257)}`, 'node', 'nnn', /node in \/status/);
   for (const step of ['', '0s', '1', 's', '1.5m', '1w', '100000s', '-1s', '1S'])
@@ -183,7 +183,7 @@ t.test('every other parameter tells what it allows', async (t) => {
   await refused(t, '/health/aggregate?by=minute&hours=17544', 'by', 'minute', /10000 minutes/);
 });
 
-t.test('a cursor is one of a Link header, and never more than a 400', async (t) => {
+t.test('a cursor must be from a Link header; any other text is at most a 400', async (t) => {
   for (const path of ['/health/history', '/alerts']) {
     for (const cursor of ['', '!', 'a b', 'x'.repeat(2201)])
       await refused(t, `${path}?cursor=${encodeURIComponent(cursor)}`, 'cursor', cursor.slice(0, 60), /Link/);
@@ -232,13 +232,13 @@ t.test('a malformed percent-encoding is a 400 in the path and in the query', asy
   }
 });
 
-t.test('+ and %20 are a space, %2B is a plus', async (t) => {
+t.test('+ and %20 mean a space, %2B means a plus', async (t) => {
   t.match(problemOf(await get('/health?node=a+b')).detail, /"a b"/);
   t.match(problemOf(await get('/health?node=a%20b')).detail, /"a b"/);
   t.match(problemOf(await get('/health?node=a%2Bb')).detail, /"a\+b"/);
 });
 
-t.test('CSV comes to who asks for it by Accept, by its q-values', async (t) => {
+t.test('a client gets CSV if it prefers CSV by the q-values of Accept', async (t) => {
   await recorded(service, 30);
   const { data } = JSON.parse((await get('/health/history?limit=20')).body) as {
     data: { timestamp: string; memory_percent: number | null; temperature: null }[];
@@ -287,6 +287,6 @@ t.test('CSV comes to who asks for it by Accept, by its q-values', async (t) => {
   t.equal(empty.body.split('\r\n').length, 2, 'nothing but the header line');
 });
 
-t.test('none of it was a failure of the service', async (t) => {
+t.test('none of these requests failed in the service', async (t) => {
   t.notMatch(service.log, /a request failed|Error/);
 });

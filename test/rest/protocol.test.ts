@@ -67,11 +67,11 @@ t.test('headers that are too large are a 431', async (t) => {
   t.equal((await ask(service, 'GET', '/health', { 'If-None-Match': `"${'x'.repeat(3000)}"` })).status, 200);
 });
 
-t.test('a megabyte of header is answered, not just cut off', async (t) => {
+t.test('a megabyte of headers gets a response before the connection is closed', async (t) => {
   await refused(t, `GET /health HTTP/1.1\r\n${HOST}X: ${'x'.repeat(1_000_000)}`, 431, 'headers_too_large');
 });
 
-t.test('what is not HTTP is a 400', async (t) => {
+t.test('input that is not HTTP is a 400', async (t) => {
   const garbage = [
     'hello\r\n\r\n',
     '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03',
@@ -96,7 +96,7 @@ t.test('what is not HTTP is a 400', async (t) => {
   await refused(t, `GET /health HTTP/1.1\r\n${CLOSE}\r\n`, 400, 'malformed_request');
 });
 
-t.test('CONNECT is a 405 as well, an upgrade is not taken', async (t) => {
+t.test('CONNECT is a 405 as well, and an upgrade is ignored', async (t) => {
   const answer = await refused(t, `CONNECT example.com:443 HTTP/1.1\r\n${HOST}\r\n`, 405, 'method_not_allowed');
   t.equal(answer.headers['allow'], 'GET, HEAD');
   for (const protocol of ['websocket', 'h2c', 'TLS/1.0']) {
@@ -108,7 +108,7 @@ t.test('CONNECT is a 405 as well, an upgrade is not taken', async (t) => {
   }
 });
 
-t.test('HTTP/1.0 gets whole answers, without chunks', async (t) => {
+t.test('HTTP/1.0 gets complete responses, without chunks', async (t) => {
   await recorded(service, 3);
   for (const path of ['/health', '/health/history', '/status', '/metrics', '/']) {
     const { body, headers, status } = parse(await exchange(service, `GET ${path} HTTP/1.0\r\n\r\n`));
@@ -120,7 +120,7 @@ t.test('HTTP/1.0 gets whole answers, without chunks', async (t) => {
   }
 });
 
-t.test('the whole URL in the request line is taken as its path, where its host is one of this machine', async (t) => {
+t.test('an absolute URL in the request line is used as its path, if its host is this machine', async (t) => {
   for (const [url, status] of [
     ['http://localhost:5000/health', 200],
     ['HTTP://127.0.0.1/health?node=health_monitor', 200],
@@ -136,7 +136,7 @@ t.test('the whole URL in the request line is taken as its path, where its host i
   }
 });
 
-t.test('pipelined requests are answered in their order', async (t) => {
+t.test('responses to pipelined requests come in their order', async (t) => {
   const paths = Array.from(
     { length: 50 },
     (_, n) => ['/health/history', '/health', '/nowhere', '/status', '/main.js', '/health?x=1'][n % 6] as string,
@@ -150,12 +150,12 @@ t.test('pipelined requests are answered in their order', async (t) => {
   );
 });
 
-t.test('a connection whose requests pile up behind an endless answer is closed', async (t) => {
+t.test('a connection whose requests wait behind an endless response is closed', async (t) => {
   const connection = await RawConnection.open(service);
   connection.send(`GET /events HTTP/1.1\r\n${HOST}\r\n`);
   await connection.until(/event: health/);
   connection.send(`GET /health HTTP/1.1\r\n${HOST}\r\n`.repeat(60));
-  // The requests arrived before the answer to one that was sent after them on another connection.
+  // The requests arrived before the response to a request that was sent after them on another connection.
   t.equal((await ask(service, 'GET', '/health')).status, 200);
   const events = (text: string): number => text.split('event: health').length;
   const before = events(connection.received);
@@ -165,7 +165,7 @@ t.test('a connection whose requests pile up behind an endless answer is closed',
   await connection.untilClosed();
 });
 
-t.test('a body where none belongs is passed over', async (t) => {
+t.test('an unexpected body is ignored', async (t) => {
   const body = JSON.stringify({ hello: 'world' });
   for (const framing of [
     `Content-Length: ${body.length}\r\n\r\n${body}`,
@@ -183,7 +183,7 @@ t.test('a body where none belongs is passed over', async (t) => {
   t.match(await exchange(service, `GET /health HTTP/1.1\r\n${HOST}${CLOSE}Expect: miracles\r\n\r\n`), /^HTTP\/1\.1 200 OK/);
 });
 
-t.test('garbage after a request, or in the middle of an answer, ends only its own connection', async (t) => {
+t.test('garbage after a request, or during a response, ends only its own connection', async (t) => {
   for (const path of ['/health', '/health/history', '/main.js']) {
     const text = await exchange(service, `GET ${path} HTTP/1.1\r\n${HOST}\r\n\0\0garbage\r\n\r\n`);
     const statuses = [...text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => status);
@@ -197,7 +197,7 @@ t.test('garbage after a request, or in the middle of an answer, ends only its ow
   t.notMatch(stream.received, /HTTP\/1\.1 400/, 'no second answer in the middle of the first');
 });
 
-t.test('a range of a file is not served in parts: the whole file comes, whatever range is asked for', async (t) => {
+t.test('a file is always served as a whole, whatever range is requested', async (t) => {
   const whole = await ask(service, 'GET', '/main.js');
   for (const range of [
     'bytes=5-2',
@@ -217,14 +217,14 @@ t.test('a range of a file is not served in parts: the whole file comes, whatever
   }
 });
 
-t.test('clients that go away early leave nothing open', async (t) => {
+t.test('clients that disconnect early leave nothing open', async (t) => {
   await recorded(service, 30);
   const before = openDescriptors(service);
   const paths = ['/main.js', '/health/history', '/status', '/events', '/openapi.json', '/'];
   for (let round = 0; round < 8; round += 1) {
     const connections = await Promise.all(Array.from({ length: 30 }, () => RawConnection.open(service)));
     for (const [n, connection] of connections.entries()) connection.send(`GET ${paths[n % paths.length]} HTTP/1.1\r\n${HOST}\r\n`);
-    // They leave at different moments: at once, or after one, two or three turns of the service.
+    // They disconnect at different moments: at once, or after one, two or three turns of the service.
     for (let turn = 0; turn < round % 4; turn += 1) await ask(service, 'HEAD', '/health');
     for (const [n, { socket }] of connections.entries()) {
       if (n % 2 === 0) socket.resetAndDestroy();
@@ -241,7 +241,7 @@ t.test('clients that go away early leave nothing open', async (t) => {
   });
 });
 
-t.test('a client that stops half-way through its request, or closes its side after it, is served or forgotten', async (t) => {
+t.test('a client that stops in the middle of its request, or closes its side after it, is served or dropped', async (t) => {
   const half = await RawConnection.open(service);
   half.send('GET /health HTTP/1.1\r\nHo');
   half.socket.end();
@@ -252,7 +252,7 @@ t.test('a client that stops half-way through its request, or closes its side aft
   t.match(await connection.until(/\}$/), /HTTP\/1\.1 200 OK/, 'its answer still comes');
 });
 
-t.test('event streams of clients that left are counted no more', async (t) => {
+t.test('event streams of disconnected clients are no longer counted', async (t) => {
   const readers = await Promise.all(Array.from({ length: 10 }, () => EventReader.open(service.url)));
   const { rest } = await service.until<StatusDocument>('/status', (status) => status.rest.event_streams === 10);
   t.equal(rest.event_streams, 10);
@@ -260,4 +260,4 @@ t.test('event streams of clients that left are counted no more', async (t) => {
   await service.until<StatusDocument>('/status', (status) => status.rest.event_streams === 0);
 });
 
-t.test('after all of it', async (t) => stillWell(t, service));
+t.test('the service is healthy afterwards', async (t) => stillWell(t, service));

@@ -12,11 +12,11 @@ import { until } from '../../testkit/wait.ts';
 
 const ALLOWED = 'https://dashboard.example:8443';
 
-/** One with the default configuration, for what only reads. */
+/** A service with the default configuration, for tests that only read. */
 const plain: RunningService = await startService(t);
 await measured(plain);
 
-t.test('cross-origin reads', async (t) => {
+t.test('cross-origin requests', async (t) => {
   const service = await startService(t, { config: { rest: { allowed_origins: [ALLOWED, 'http://other.example'] } } });
   await measured(service);
 
@@ -54,7 +54,7 @@ t.test('cross-origin reads', async (t) => {
     }
   });
 
-  await t.test('are asked for by a preflight', async (t) => {
+  await t.test('are announced by a preflight', async (t) => {
     const answer = await ask(service, 'OPTIONS', '/health/history?limit=1', {
       Origin: ALLOWED,
       'Access-Control-Request-Method': 'GET',
@@ -69,7 +69,7 @@ t.test('cross-origin reads', async (t) => {
   });
 });
 
-t.test('without configured origins no header is sent; * is for all', async (t) => {
+t.test('without configured origins no CORS header is sent; * allows every origin', async (t) => {
   const { headers } = await ask(plain, 'GET', '/status', { Origin: ALLOWED });
   t.equal(headers['access-control-allow-origin'], undefined);
   const open = await startService(t, { config: { rest: { allowed_origins: ['*'] } } });
@@ -78,7 +78,7 @@ t.test('without configured origins no header is sent; * is for all', async (t) =
   }
 });
 
-t.test('a page of another name that resolves to this machine gets nothing, whatever it asks for', async (t) => {
+t.test('a page of another host name that resolves to this machine gets nothing, whatever it requests', async (t) => {
   const contract = await Contract.of(plain);
   for (const path of [...PATHS, '/', '/main.js', '/nowhere', '/health?x=1']) {
     for (const method of ['GET', 'HEAD', 'OPTIONS', 'POST']) {
@@ -99,7 +99,7 @@ t.test('a page of another name that resolves to this machine gets nothing, whate
     t.equal((await ask(plain, 'GET', '/health', { Host: host })).status, 200, host);
 });
 
-t.test('further names are allowed by rest.allowed_hosts, from a reload on', async (t) => {
+t.test('further names are allowed by rest.allowed_hosts, and apply after a reload', async (t) => {
   const service = await startService(t, { config: { rest: { allowed_hosts: ['first.example'], allowed_origins: [ALLOWED] } } });
   const status = async (host: string): Promise<number> => (await ask(service, 'GET', '/status', { Host: host })).status;
   t.equal(await status('First.Example:443'), 200);
@@ -114,7 +114,7 @@ t.test('further names are allowed by rest.allowed_hosts, from a reload on', asyn
   t.same((await service.json<StatusDocument>('/status')).config.restart_needed, []);
 });
 
-t.test('every answer has headers that keep other sites from showing or loading it', async (t) => {
+t.test('every response has headers that keep other sites from embedding or loading it', async (t) => {
   const guards = {
     'x-content-type-options': 'nosniff',
     'referrer-policy': 'no-referrer',
@@ -154,7 +154,7 @@ t.test('a bearer token', async (t) => {
     }
   });
 
-  await t.test('must be the right one, whole', async (t) => {
+  await t.test('must match exactly', async (t) => {
     const wrong = [
       'Bearer',
       'Bearer ',
@@ -176,7 +176,7 @@ t.test('a bearer token', async (t) => {
     t.equal((await ask(service, 'GET', `/status?token=${encodeURIComponent(token)}`)).status, 401, 'not in the URL');
   });
 
-  await t.test('opens everything', async (t) => {
+  await t.test('grants access to everything', async (t) => {
     for (const path of PATHS) t.equal((await ask(service, 'HEAD', path, right)).status, 200, path);
     t.equal((await ask(service, 'GET', '/status', { Authorization: `bearer  ${token}` })).status, 200, 'whatever the case of the scheme');
   });
@@ -190,7 +190,7 @@ t.test('a bearer token', async (t) => {
     t.equal(preflight.status, 204);
   });
 
-  await t.test('is read again on reload; what cannot be read changes nothing', async (t) => {
+  await t.test('is read again on reload; an unreadable file changes nothing', async (t) => {
     const status = async (value: string): Promise<number> =>
       (await ask(service, 'GET', '/status', { Authorization: `Bearer ${value}` })).status;
     const rotated = `rotated-${'y'.repeat(20)}`;
@@ -229,7 +229,7 @@ t.test('a bearer token', async (t) => {
   });
 });
 
-t.test('a token file that holds no token refuses to start, and does not show its content', async (t) => {
+t.test('the service refuses to start with a file without a token, and does not show its content', async (t) => {
   const folder = temporaryFolder(t);
   for (const content of ['\n', 'too-short', `two words-${'x'.repeat(20)}`, 'x'.repeat(513)]) {
     const file = join(folder, 'token');
@@ -256,7 +256,7 @@ t.test('a token file that holds no token refuses to start, and does not show its
   }
 });
 
-t.test('the dashboard is served with its guards, and requested again after an update', async (t) => {
+t.test('the dashboard is served with its security headers, and requested again after an update', async (t) => {
   for (const path of ['/', '/index.html', '/main.js', '/main.css', '/manifest.webmanifest', '/status/ok.svg']) {
     const { headers, status, body } = await ask(plain, 'GET', path);
     t.equal(status, 200, path);
@@ -272,7 +272,7 @@ t.test('the dashboard is served with its guards, and requested again after an up
     }
     const again = await ask(plain, 'GET', path, { 'If-None-Match': headers['etag'] as string });
     t.equal(again.status, 304);
-    // A browser takes them over from there.
+    // From there a browser takes them over.
     for (const name of ['content-security-policy', 'cache-control']) t.equal(again.headers[name], headers[name], name);
   }
 });

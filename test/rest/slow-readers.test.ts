@@ -5,16 +5,16 @@ import { temporaryFolder } from '../../testkit/folder.ts';
 import { startInProcess, TestClocks } from '../../testkit/service/remote-nodes.ts';
 import { RawConnection, type StatusDocument } from '../../testkit/service/rest.ts';
 
-/** That read nothing from the first event on, and that ask for the past and read nothing of it. */
+/** Readers that read nothing from the first event on, and readers that request past events and read nothing of them. */
 const SLEEPERS = 4;
 const RESUMING = 2;
-/** A status a second of virtual time; the reader has all of a batch before the next one is sent. */
+/** One status per second of virtual time; the reader has received a batch before the next one is sent. */
 const BATCH = 200;
-/** The kernel takes some megabytes for each connection before anything waits in the service: events are a kilobyte each. */
+/** The kernel buffers some megabytes for each connection before anything waits in the service: events are a kilobyte each. */
 const NODE = '機'.repeat(255);
 const MAX_BATCHES = 100;
 
-t.test('who never reads is dropped and counted; who reads gets everything', async (t) => {
+t.test('a client that never reads is dropped and counted; a client that reads gets everything', async (t) => {
   const service = await startInProcess(t, temporaryFolder(t), new TestClocks(), { localNode: NODE });
   const from = isoUtc(service.clocks.wallMs);
   const measure = (): HealthStatus => service.measure();

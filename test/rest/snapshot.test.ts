@@ -12,9 +12,9 @@ import { ask, measured, openDescriptors, problemOf, RawConnection, recorded, sta
 import type { RunningService } from '../../testkit/service/service.ts';
 import { until } from '../../testkit/wait.ts';
 
-// Who else may take one, from another machine: test/system/host/snapshot-remote.test.ts.
+// test/system/host/snapshot-remote.test.ts tests requests from another machine.
 
-/** More than the kernel takes for a reader that does not read. */
+/** More than the kernel buffers for a client that does not read. */
 const MEGABYTES = 24;
 /** As programs of this machine send it. */
 const HEADER = { 'Edge-Health-Snapshot': '1' };
@@ -33,13 +33,13 @@ const contract = await Contract.of(service);
 
 const leftovers = (): string[] => readdirSync(join(folder, 'data')).filter((name) => name.startsWith('snapshot'));
 
-/** As a client that reads fast: the whole answer as bytes. */
+/** As a client that reads fast: the whole response as bytes. */
 async function download(service: RunningService): Promise<{ response: Response; bytes: Buffer }> {
   const response = await service.get('/snapshot', { headers: HEADER });
   return { response, bytes: Buffer.from(await response.arrayBuffer()) };
 }
 
-/** Asks for a snapshot and reads its beginning only. */
+/** Requests a snapshot and reads only its beginning. */
 async function begin(service: RunningService): Promise<{ gone: () => void }> {
   const { hostname, port } = new URL(service.url);
   return new Promise((resolve, reject) => {
@@ -91,7 +91,7 @@ t.test('a copy holds everything recorded up to the call', async (t) => {
   t.same(inCopy.data.slice(-alerts.length), alerts);
 });
 
-t.test('a slow reader holds up no other, is the only one, and leaves nothing behind', async (t) => {
+t.test('a slow reader delays no other request, is the only one, and leaves nothing behind', async (t) => {
   const descriptors = openDescriptors(service);
   const slow = await begin(service);
   t.same(leftovers(), [], 'the file has no name while it is read');
@@ -121,7 +121,7 @@ t.test('a slow reader holds up no other, is the only one, and leaves nothing beh
   await until('its file is closed', () => openDescriptors(service) <= descriptors + 1);
 });
 
-t.test('without a token it is for programs of this machine', async (t) => {
+t.test('without a token snapshots are only for programs of this machine', async (t) => {
   t.equal((await download(service)).response.status, 200);
   const foreign = [
     { 'X-Forwarded-For': '192.0.2.1' },
@@ -139,8 +139,8 @@ t.test('without a token it is for programs of this machine', async (t) => {
   }
 });
 
-t.test('a page in a browser of this machine causes none: it lacks the header that takes a leave across origins', async (t) => {
-  // As an image, a form or a link sends it, with no word of the page.
+t.test('a page in a browser on this machine cannot cause a snapshot: it lacks the header that needs a CORS permission', async (t) => {
+  // As an image, a form or a link sends it, without a script.
   for (const headers of [{}, { 'Sec-Fetch-Site': 'none' }, { 'Sec-Fetch-Site': 'same-origin' }, { 'Edge-Health-Snapshot': '0' }]) {
     for (const method of ['GET', 'HEAD']) t.equal((await ask(service, method, '/snapshot', headers)).status, 403, JSON.stringify(headers));
     const answer = await ask(service, 'GET', '/snapshot', headers);
@@ -156,7 +156,7 @@ t.test('a page in a browser of this machine causes none: it lacks the header tha
   t.same(leftovers(), []);
 });
 
-t.test('neither making nor reading one keeps the service from ending', async (t) => {
+t.test('neither making nor reading a snapshot keeps the service from ending', async (t) => {
   const slow = await begin(service);
   t.notMatch(service.log, /a request failed|Error\b|^\s+at /m, 'the log shows no failure');
   t.equal(await service.end(), 0, 'while one is read');

@@ -20,7 +20,7 @@ import { until } from '../../testkit/wait.ts';
 
 /**
  * The embedded transport against itself, across processes and real UDP sockets, on the loopback interface alone. Each test has a domain
- * of its own, which no other test and no other run uses at the same time. Other implementations of DDS are test/system/dds.
+ * of its own, which no other test and no other run uses at the same time. test/system/dds tests other implementations of DDS.
  */
 
 t.setTimeout(600_000);
@@ -41,7 +41,7 @@ const startNode = async (t: Test, domainId: number, options: NodeOptions = {}): 
 const numbers = ({ samples }: TopicReader<Health>): number[] => samples.map(({ message }) => message.cpu_percent);
 const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
 
-t.test('late joiners get the last ten, volatile ones only what is new; then every sample, in order', async (t) => {
+t.test('late joiners get the last ten statuses, volatile readers only new ones; then every sample, in order', async (t) => {
   const domain = await reserveDomain(t);
   const node = await startNode(t, domain);
   let number = 0;
@@ -51,7 +51,7 @@ t.test('late joiners get the last ten, volatile ones only what is new; then ever
     node.publishAlert({ ...ALERT, value: number });
   };
   while (number < 25) publish();
-  // Commands are carried out in order.
+  // Commands are executed in order.
   t.equal((await node.details()).subscribers, 0);
   const late = new LoopbackParticipant(t, domain);
   const health = late.read<Health>('/health_status', HEALTH_STATUS);
@@ -116,7 +116,7 @@ t.test('ros_discovery_info lists the nodes with their endpoints, and is kept for
   t.ok(gids?.includes(writer), 'the writer of the statuses is the health monitor’s');
 });
 
-t.test('/safe_shutdown: each client gets its own answers, each once', async (t) => {
+t.test('/safe_shutdown: each client gets its own responses, each once', async (t) => {
   const domain = await reserveDomain(t);
   const node = await startNode(t, domain);
   const participant = new LoopbackParticipant(t, domain);
@@ -164,7 +164,7 @@ t.test('two nodes receive each other’s statuses, and none of another domain', 
   t.equal((await apart.details()).peers, 0);
 });
 
-t.test('the whole service publishes, answers and receives', async (t) => {
+t.test('the whole service publishes, responds and receives', async (t) => {
   const domain = await reserveDomain(t);
   const machine = materialiseFixture(t, 'pi5');
   const folder = temporaryFolder(t);

@@ -19,7 +19,7 @@ const ROLES = ['edge_brain', 'sensor_node', 'actuator_node'];
 const text = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
 const { version } = JSON.parse(text('package.json')) as { version: string };
 
-t.test('manifests: named as their folder and their project, of the product’s version', async (t) => {
+t.test('manifests have the names of their folder and project, and the version of the product', async (t) => {
   for (const name of PACKAGES) {
     const manifest = text(`ros2/${name}/package.xml`);
     t.same(
@@ -50,7 +50,7 @@ function configOf(t: Test, role: string): Config {
   return loaded.config;
 }
 
-t.test('the roles’ configurations are valid, run on one machine, and answer a shutdown once', async (t) => {
+t.test('the roles’ configurations are valid, run on one machine, and respond to a shutdown once', async (t) => {
   const configs = ROLES.map((role) => configOf(t, role));
   t.same(
     configs.map(({ node_name }) => node_name),
@@ -103,7 +103,7 @@ function installation(
   return { folder, path, run };
 }
 
-t.test('the executables find the product, and say so where there is none', async (t) => {
+t.test('the executables find the product, and report when there is none', async (t) => {
   const { folder, path, run } = installation(t, ['home', 'checkout', 'path', 'lib']);
   t.same(run('edge_health_node'), ['0', 'lib run --config a b', ''], 'the package’s folder');
   rmSync(join(folder, 'lib'), { recursive: true });
@@ -130,7 +130,7 @@ t.test('in a checkout the executable finds the program above it', async (t) => {
   t.equal(stdout.trim(), 'tree run', `as colcon build --symlink-install leaves ${basename(link)}`);
 });
 
-t.test('the package’s folder holds the launch file and configurations of the checkout, not copies', async (t) => {
+t.test('the package’s folder contains the launch file and configurations of the checkout, not copies', async (t) => {
   for (const file of ['launch/multi_node_monitoring.launch.py', ...ROLES.map((role) => `config/${role}_config.yaml`)]) {
     t.equal(readFileSync(join(ROOT, 'ros2/edge_health', file), 'utf8'), text(file), file);
   }

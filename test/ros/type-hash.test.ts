@@ -4,7 +4,7 @@ import { parseMessage, parseService, type StructDefinition } from '../../scripts
 import { renderInterfaces } from '../../scripts/ros/render.ts';
 import { type Structs, typeHash } from '../../scripts/ros/type-hash.ts';
 
-// That the hashes are those of ROS 2 is src/ros/interfaces.test.ts; here is what they must and must not depend on.
+// src/ros/interfaces.test.ts checks that the hashes match those of ROS 2; these tests check what they depend on.
 
 const NAME = 'some_msgs/msg/Thing';
 const TEXT = `# A thing.
@@ -24,14 +24,14 @@ const OTHERS: Structs = new Map(
 );
 const hashOf = (text: string, others: Structs = OTHERS): string => typeHash(NAME, new Map([...others, [NAME, parseMessage(NAME, text)]]));
 
-t.test('comments, constants, blank lines and spaces are no part of a type', async (t) => {
+t.test('comments, constants, blank lines and spaces do not change a hash', async (t) => {
   const bare = 'float64 size\nstring name\nPart[] parts\nother_msgs/Point[3] corners';
   t.equal(hashOf(bare), hashOf(TEXT));
   t.equal(hashOf(bare.replaceAll(' ', '   ').replaceAll('\n', '  # x\r\n\n')), hashOf(TEXT));
   t.equal(hashOf(bare.replace('other_msgs/Point', 'other_msgs/msg/Point').replace('Part[]', 'some_msgs/Part[]')), hashOf(TEXT));
 });
 
-t.test('names, types, order, repetition and what is referred to are', async (t) => {
+t.test('names, types, order, repetition and referenced types change a hash', async (t) => {
   const changed = [
     TEXT,
     TEXT.replace('float64 size', 'float32 size'),
@@ -62,7 +62,7 @@ t.test('fields are read with their repetition and bounds', async (t) => {
   ]);
 });
 
-t.test('what cannot be read is an error with its place', async (t) => {
+t.test('a definition that cannot be read is an error with its position', async (t) => {
   t.throws(() => parseMessage(NAME, 'bool a\nfloat64 speed 1.5\n'), { message: `${NAME}, line 2: cannot read "float64 speed 1.5"` });
   t.throws(() => parseMessage(NAME, 'bool Upper\n'), /line 1: cannot read/);
   t.throws(() => parseMessage(NAME, '# nothing\n'), { message: `${NAME}: no field` });
@@ -70,7 +70,7 @@ t.test('what cannot be read is an error with its place', async (t) => {
   t.throws(() => hashOf('Missing m\n'), { message: 'no definition of some_msgs/msg/Missing' });
 });
 
-t.test('the shipped definitions: found, and rendered the same each time', async (t) => {
+t.test('the shipped definitions are found, and rendered the same each time', async (t) => {
   const definitions = readDefinitions();
   t.ok(definitions.structs.has('edge_health_interfaces/msg/ShutdownStatus'));
   t.same(

@@ -9,7 +9,7 @@ function read(source: Source): Promise<number | string> {
   return new Promise((resolve) => source.read((error, value) => resolve(error ? error.message : Math.round(value * 100) / 100)));
 }
 
-t.test('any two readings of the load give the percentage that was set, however far apart', async (t) => {
+t.test('any two readings of the load give the configured percentage, however far apart', async (t) => {
   const tree = new MachineTree(t, 'pi5');
   let seconds = 0;
   const cpu = new CpuSource(tree.procRoot, () => seconds);
@@ -35,7 +35,7 @@ t.test('the load is the recorded one until it is set', async (t) => {
 });
 
 for (const machine of ['pi5', 'intel-nuc']) {
-  t.test(`${machine}: memory and the temperature of the chosen sensor`, async (t) => {
+  t.test(`${machine}: memory and the temperature of the chosen sensor can be set`, async (t) => {
     const tree = new MachineTree(t, machine);
     const memory = new MemorySource(tree.procRoot);
     const temperature = new TemperatureSource(
@@ -55,7 +55,7 @@ for (const machine of ['pi5', 'intel-nuc']) {
   });
 }
 
-t.test('a machine without a sensor, and a percentage out of range', async (t) => {
+t.test('a machine without a sensor, and a percentage out of range, are refused', async (t) => {
   const tree = new MachineTree(t, 'vm-no-sensors');
   t.throws(() => tree.setTemperature(50), /no temperature sensor/);
   t.throws(() => tree.setCpuPercent(101), RangeError);

@@ -5,7 +5,7 @@ const PERIOD = 100;
 const every = (fromMs: number, toMs: number): number[] =>
   Array.from({ length: Math.ceil((toMs - fromMs) / PERIOD) }, (_, i) => fromMs + i * PERIOD);
 
-t.test('sampling intervals without a sample', async (t) => {
+t.test('counts sampling intervals without a sample', async (t) => {
   const count = (stamps: readonly number[]): number => missingSamples(stamps, PERIOD, 1000, 3000);
   t.equal(count(every(1000, 3000)), 0, 'none if every interval has a sample');
   t.equal(count(every(1099, 3000)), 0, 'also if the first interval began a little later');
@@ -19,7 +19,7 @@ t.test('sampling intervals without a sample', async (t) => {
   t.equal(count([]), 20);
 });
 
-t.test('turns of a cause without an alert', async (t) => {
+t.test('counts turns of a cause without an alert', async (t) => {
   const turns: Turn[] = [
     { atMs: 1000, isHigh: true },
     { atMs: 2000, isHigh: false },
@@ -36,7 +36,7 @@ t.test('turns of a cause without an alert', async (t) => {
   t.same(lost(), [1000, 2000, 3000]);
 });
 
-t.test('the longest gap', async (t) => {
+t.test('returns the longest gap', async (t) => {
   t.equal(longestGapSeconds([1500, 1000, 2500], 0, 3000), 1);
   t.equal(longestGapSeconds([], 0, 3000), 3);
   t.equal(longestGapSeconds([100, 200], 0, 3000), 2.8);

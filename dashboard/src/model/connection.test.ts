@@ -65,7 +65,7 @@ t.test('a stale service is responding once it has answered a request', async (t)
   t.ok(from(start, ['opened', 10], [{ kind: 'loaded', ageMs: null }, 50]).isResponding);
 });
 
-t.test('20 seconds without a byte end the connection', async (t) => {
+t.test('the connection is closed after 20 seconds without a byte', async (t) => {
   const stale = from(live, ['received', 15_000], ['tick', 15_100]);
   t.equal(from(stale, ['tick', 35_000]).phase, 'stale');
   const gone = from(stale, ['tick', 35_001]);

@@ -45,7 +45,7 @@ t.test('a clock that was set back does not reopen an episode', async (t) => {
   t.equal(episode?.toMs, 50_000);
 });
 
-t.test('open ones are first, the worst of them before the others; then the latest', async (t) => {
+t.test('open episodes come first, worst first; the others follow, newest first', async (t) => {
   const episodes = episodesOf([
     change('past-1', 10),
     change('past-1', 90, { resolved: true }),
@@ -61,7 +61,7 @@ t.test('open ones are first, the worst of them before the others; then the lates
   );
 });
 
-t.test('filters', async (t) => {
+t.test('episodes are filtered by node, severity, metric and state', async (t) => {
   const episodes = episodesOf([
     change('1', 10),
     { ...change('2', 20, { severity: 'CRITICAL', metric: 'temperature', resolved: true }), alert_id: 'leg/temperature/2' },

@@ -93,7 +93,7 @@ t.test('the summary counts nodes by status, worst first', async (t) => {
   t.equal(fleetText(tiles), '4 nodes: 1 CRITICAL, 1 without data, 2 OK');
 });
 
-t.test('clock offset and publish rate of a node', async (t) => {
+t.test('the clock offset and the publish rate of a node are shown', async (t) => {
   t.equal(clockOffsetMs(nodeState('a'), 5000), Date.parse('2026-03-04T05:06:07.000Z') + 1000 - 5000);
   t.equal(clockOffsetMs(nodeState('a', { timestamp: null }), 5000), null);
   t.equal(hertzOf(nodeState('a', { period_seconds: 0.1 })), 10);

@@ -8,7 +8,7 @@ import type { Tile } from './fleet.ts';
 import { Monitor } from './monitor.ts';
 
 const NODE = 'health_monitor';
-/** Both clocks advance only while a test waits, so that the speed of the test machine does not matter. */
+/** Both clocks advance only while a test waits, so that the speed of the machine does not matter. */
 let virtualMs = 100_000;
 const START_MS = Date.UTC(2026, 2, 4, 5, 6, 7);
 performance.now = () => virtualMs;

@@ -103,7 +103,7 @@ t.test('live samples continue an incomplete step with the weight of its samples'
   t.same(column(series, 'cpu_percent', 30_000), [40, 60]);
 });
 
-t.test('empty or unsorted history does no harm', async (t) => {
+t.test('empty or unsorted history is tolerated', async (t) => {
   const series = new Series(60_000, 1000);
   series.add(30_000, readings(30));
   series.fill([]);

@@ -47,7 +47,7 @@ t.test('an open alert colours a node whose own status is still OK', async (t) =>
   t.match(markup, /class="badge"[^>]*>1</);
 });
 
-t.test('nothing is shown as current once the service does not answer', async (t) => {
+t.test('nothing is shown as current while the service does not respond', async (t) => {
   for (const address of ['#/wall', '#/nodes', '#/alerts', '#/system']) {
     const nodes = robots(3);
     const markup = markupOf({ address, nodes, state: { connection: gone } });
@@ -68,7 +68,7 @@ t.test('a node: its status, what to do, its values and charts', async (t) => {
   t.match(textOf(markupOf({ address: '#/nodes/nobody', nodes })), 'No node is named nobody.');
 });
 
-t.test('while the page loads it shows so, and a refused token asks for one', async (t) => {
+t.test('the page shows that it is connecting, and that an access token is needed', async (t) => {
   const connecting = initialConnection(0);
   for (const address of ['', '#/wall', '#/nodes', '#/alerts', '#/system']) {
     t.match(textOf(markupOf({ address, nodes: [], status: null, state: { connection: connecting } })), /Connecting…/, address);
@@ -76,7 +76,7 @@ t.test('while the page loads it shows so, and a refused token asks for one', asy
   t.match(textOf(markupOf({ state: { connection: { ...connecting, phase: 'locked' } } })), /Access token needed/);
 });
 
-t.test('names of nodes are text, whatever they contain', async (t) => {
+t.test('node names are rendered as text, whatever they contain', async (t) => {
   const name = '<img src=x onerror=alert(1)>';
   for (const address of ['#/wall', `#/nodes/${encodeURIComponent(name)}`, '#/alerts']) {
     const markup = markupOf({ address, nodes: [statusOf('pi'), statusOf(name)], alerts: [alert(name, 'cpu_percent')] });
@@ -85,7 +85,7 @@ t.test('names of nodes are text, whatever they contain', async (t) => {
   }
 });
 
-t.test('the language of the browser is used, with its numbers', async (t) => {
+t.test('the page uses the language and number format of the browser', async (t) => {
   const nodes = [statusOf('pi'), statusOf('robot-3', { status: 'CRITICAL', cpu_percent: 97.6 })];
   t.match(textOf(markupOf({ address: '#/wall', nodes, languages: ['de-AT', 'en'] })), /2 Knoten: 1 KRITISCH, 1 OK/);
   t.match(textOf(markupOf({ address: '#/nodes/robot-3', nodes, languages: ['de'] })), /97,6 %/);

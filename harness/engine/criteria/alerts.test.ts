@@ -10,7 +10,7 @@ function alerts(more: Partial<AlertEvidence> = {}): ReturnType<typeof judgeAlert
   return judgeAlerts(perfectEvidence({ alerts: { ...perfectEvidence().alerts, ...more } }));
 }
 
-t.test('nothing open passes, however many episodes there were', async (t) => {
+t.test('passes when no alert is open, however many episodes there were', async (t) => {
   const judgement = alerts({ episodes: { WARNING: 3, ERROR: 2, CRITICAL: 1 } });
   t.same([judgement.criterion, judgement.verdict, judgement.measured.value, judgement.margin], ['alerts', 'PASS', 0, 0]);
   t.equal(judgement.summary, 'No CRITICAL alert is open at the end (1 episode reached it).');
@@ -25,7 +25,7 @@ t.test('nothing open passes, however many episodes there were', async (t) => {
   );
 });
 
-t.test('CRITICAL open by either way fails', async (t) => {
+t.test('fails when either source lists an open CRITICAL alert', async (t) => {
   const both = alerts({ openByRest: [critical], openByTopic: [critical] });
   t.same([both.verdict, both.measured.value, both.margin, both.missing], ['FAIL', 1, -1, []]);
   t.match(both.summary, '1 CRITICAL alert open at the end');
@@ -36,7 +36,7 @@ t.test('CRITICAL open by either way fails', async (t) => {
   t.equal(alerts({ openByRest: [episode('a', 'CRITICAL')], openByTopic: [episode('b', 'CRITICAL')] }).measured.value, 2);
 });
 
-t.test('WARNING and ERROR may be open, if both ways say so', async (t) => {
+t.test('passes with open WARNING and ERROR alerts if both sources agree', async (t) => {
   const open = [warning, episode('n/temperature/3', 'ERROR')];
   t.same([alerts({ openByRest: open, openByTopic: [...open].reverse() }).verdict], ['PASS']);
   const differing = alerts({ openByRest: open, openByTopic: [warning] });
@@ -47,7 +47,7 @@ t.test('WARNING and ERROR may be open, if both ways say so', async (t) => {
   t.match(differing.summary, 'as far as known');
 });
 
-t.test('without one of the ways it is INCOMPLETE, without both nothing was measured', async (t) => {
+t.test('is INCOMPLETE without one of the sources, and has no measured value without both', async (t) => {
   const silent = alerts({ openByTopic: null, reason: 'no subscription' });
   t.same([silent.verdict, silent.missing, silent.measured.value], ['INCOMPLETE', ['no subscription'], 0]);
   t.match(silent.summary, 'no subscription');
@@ -59,7 +59,7 @@ t.test('without one of the ways it is INCOMPLETE, without both nothing was measu
   t.equal(alerts({ openByRest: null, openByTopic: [warning] }).missing.length, 1, 'what is not known does not differ');
 });
 
-t.test('what is open is listed as each way has it', async (t) => {
+t.test('lists open alerts as each source reports them', async (t) => {
   const { evidence, tables } = alerts({
     openByRest: [episode('b', 'WARNING', { since: null }), episode('a', 'ERROR', { since: null, metric: 'disk_percent' })],
     openByTopic: [

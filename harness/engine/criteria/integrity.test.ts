@@ -13,7 +13,7 @@ function coverage(more: Partial<CoverageEvidence>): CoverageEvidence {
   return { ...COVERAGE, ...more };
 }
 
-t.test('300 s pass, more does not, stored or collected', async (t) => {
+t.test('passes with gaps of up to 300 s and fails with longer ones, stored or collected', async (t) => {
   for (const held of ['stored', 'collected'] as const) {
     const longest = (longestSeconds: number): ReturnType<typeof judgeIntegrity> => integrity({ [held]: coverage({ longestSeconds }) });
     t.equal(longest(299).verdict, 'PASS');
@@ -27,7 +27,7 @@ t.test('300 s pass, more does not, stored or collected', async (t) => {
   t.equal(judgement.summary, 'The longest gap is 60 s.');
 });
 
-t.test('both have to be known, and looked at without a hole of five minutes', async (t) => {
+t.test('requires both scans, without an unscanned part of five minutes', async (t) => {
   const one = integrity({ stored: null, reason: 'not asked' });
   t.same([one.verdict, one.missing, one.measured.value], ['INCOMPLETE', ['the stored samples: not asked'], 60]);
   t.match(one.summary, 'as far as known');
@@ -44,12 +44,12 @@ t.test('both have to be known, and looked at without a hole of five minutes', as
   }
 });
 
-t.test('what fails, fails whatever is missing', async (t) => {
+t.test('fails on a long gap even if other evidence is missing', async (t) => {
   t.equal(integrity({ stored: null, collected: coverage({ longestSeconds: 301 }) }).verdict, 'FAIL');
   t.equal(integrity({ stored: coverage({ longestSeconds: 301, unscannedSeconds: 1000 }) }).verdict, 'FAIL');
 });
 
-t.test('reports what was found', async (t) => {
+t.test('reports its findings as evidence', async (t) => {
   const judgement = integrity({ stored: coverage({ gaps: [gap], covered: 0.5, count: 7 }), collected: null });
   t.same(
     judgement.evidence.map(({ value }) => value),

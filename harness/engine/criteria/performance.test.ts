@@ -7,7 +7,7 @@ function performance(more: Partial<CpuEvidence> = {}): ReturnType<typeof judgePe
   return judgePerformance(perfectEvidence({ cpu: { ...perfectEvidence().cpu, ...more } }));
 }
 
-t.test('less than 10 %, not 10 %', async (t) => {
+t.test('passes below 10 % and fails at 10 %', async (t) => {
   const one = performance();
   t.same([one.criterion, one.verdict, one.measured.value, one.margin, one.missing], ['performance', 'PASS', 1, 9, []]);
   t.equal(one.summary, '1 % of one core on average (CPU time of its control group).');
@@ -25,7 +25,7 @@ t.test('less than 10 %, not 10 %', async (t) => {
   );
 });
 
-t.test('readings have to cover 90 % of the time observed', async (t) => {
+t.test('requires readings for 90 % of the observed time', async (t) => {
   t.equal(performance({ awakeSeconds: 544_320 }).verdict, 'PASS');
   const few = performance({ awakeSeconds: 544_319 });
   t.same([few.verdict, few.missing], ['INCOMPLETE', ['readings cover 151 h 11 min of 168 h, at least 90 % are needed']]);
@@ -37,7 +37,7 @@ t.test('readings have to cover 90 % of the time observed', async (t) => {
   t.equal(judgePerformance({ ...slept, watched: twice, cpu: { ...slept.cpu, awakeSeconds: 1700, cpuSeconds: 1 } }).verdict, 'INCOMPLETE');
 });
 
-t.test('without readings nothing is known', async (t) => {
+t.test('has no measured value without readings', async (t) => {
   const none = performance({ cpuSeconds: 0, awakeSeconds: 0 });
   t.same([none.verdict, none.measured.value, none.margin], ['INCOMPLETE', null, null]);
   t.same(none.missing, ['two readings of the CPU time of one run of the service']);

@@ -9,7 +9,7 @@ function reliability(more: Partial<ReliabilityEvidence> = {}): ReturnType<typeof
   return judgeReliability(perfectEvidence({ reliability: { ...perfectEvidence().reliability, ...more } }));
 }
 
-t.test('more than 99 %, not 99 %', async (t) => {
+t.test('passes above 99 % and fails at 99 %', async (t) => {
   const all = reliability();
   t.same([all.criterion, all.verdict, all.measured.value, all.margin], ['reliability', 'PASS', 100, 1]);
   t.match(all.summary, '604800 of 604800 statuses received on the topic /health_status (100 %), none lost.');
@@ -24,7 +24,7 @@ t.test('more than 99 %, not 99 %', async (t) => {
   t.match(none.summary, '604800 not');
 });
 
-t.test('statuses without a subscription make it INCOMPLETE if they could decide', async (t) => {
+t.test('is INCOMPLETE if statuses without a subscription could decide the verdict', async (t) => {
   t.equal(reliability({ expected: 1000, received: 991, unobserved: 9 }).verdict, 'PASS', 'even if they were lost');
   const open = reliability({ expected: 1000, received: 990, unobserved: 1 });
   t.same([open.verdict, open.missing], ['INCOMPLETE', ['no subscription for 1 of 1000 expected statuses']]);
@@ -33,7 +33,7 @@ t.test('statuses without a subscription make it INCOMPLETE if they could decide'
   t.same([lossy.verdict, lossy.missing], ['FAIL', []], 'even if they were received');
 });
 
-t.test('where nothing was counted it is INCOMPLETE, and why', async (t) => {
+t.test('is INCOMPLETE with the reason if nothing was counted', async (t) => {
   const nowhere = reliability({ by: null, reason: 'no subscription' });
   t.same([nowhere.verdict, nowhere.missing, nowhere.measured.value, nowhere.margin], ['INCOMPLETE', ['no subscription'], null, null]);
   t.same(
@@ -46,7 +46,7 @@ t.test('where nothing was counted it is INCOMPLETE, and why', async (t) => {
   t.same([empty.verdict, empty.missing], ['INCOMPLETE', ['no status was expected while observed']]);
 });
 
-t.test('where and how it was counted is reported', async (t) => {
+t.test('reports where and how statuses were counted', async (t) => {
   t.match(
     reliability({ by: 'events', reason: 'not on the graph' }).summary,
     'received on the event stream (100 %), none lost; not on the graph.',

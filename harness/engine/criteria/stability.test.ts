@@ -3,7 +3,9 @@ import { memoryOf as memoryUpTo, perfectEvidence, serviceRun } from '../../../te
 import type { Evidence } from '../evidence.ts';
 import { judgeStability, mediansExpected, stabilityOf } from './stability.ts';
 
-/** A day, with a reading a minute: what is judged does not depend on the length, and pairs of medians grow with its square. */
+/**
+ * A day with one reading per minute: the verdict does not depend on the length, and the number of pairs of medians grows with its square.
+ */
 const ALL = 86_400;
 const PART = 14_400;
 const memoryOf = (bytes: (at: number) => number, seconds = ALL - 1, from = 60): Evidence['memory'] => memoryUpTo(bytes, seconds, from);
@@ -17,7 +19,7 @@ function day(more: Partial<Evidence> = {}): Evidence {
   return perfectEvidence({ watched: [{ from: 0, to: ALL, awakeSeconds: ALL }], memory: memoryOf(() => 60e6), ...more });
 }
 
-/** 60 MB, and so much more in the last day. */
+/** 60 MB, and `bytes` more in the last four hours. */
 function higher(bytes: number): Partial<Evidence> {
   return { memory: memoryOf((at) => (at > ALL - PART ? 60e6 + bytes : 60e6)) };
 }
@@ -26,7 +28,7 @@ function reported(judgement: ReturnType<typeof judgeStability>, label: string): 
   return judgement.evidence.find((quantity) => quantity.label === label)?.value;
 }
 
-t.test('less than 10 %, not 10 %', async (t) => {
+t.test('passes below 10 % and fails at 10 %', async (t) => {
   const flat = stability();
   t.same([flat.criterion, flat.verdict, flat.measured.value, flat.margin, flat.missing], ['stability', 'PASS', 0, 10, []]);
   const below = stability(higher(5.99e6));
@@ -39,7 +41,7 @@ t.test('less than 10 %, not 10 %', async (t) => {
   t.same([reported(at, 'lowest median'), reported(at, 'highest median'), reported(at, 'median of the medians')], [60, 66, 60]);
 });
 
-t.test('the first hour after each start does not count', async (t) => {
+t.test('ignores the first hour after each start', async (t) => {
   const warm = (until: number, start = 0): Evidence['memory'] => memoryOf((at) => (at >= start && at < start + until ? 90e6 : 60e6));
   t.equal(stability({ runs: [young], memory: warm(3600) }).verdict, 'PASS');
   t.equal(stability({ runs: [young], memory: warm(3900) }).verdict, 'FAIL');
@@ -49,12 +51,12 @@ t.test('the first hour after each start does not count', async (t) => {
   t.equal(stability({ runs: [young], memory: warm(3600, PART) }).verdict, 'FAIL');
 });
 
-t.test('a spike within five minutes is not its median', async (t) => {
+t.test('a spike that is shorter than half of five minutes does not change their median', async (t) => {
   t.equal(stability({ memory: memoryOf((at) => (at % 300 < 120 ? 120e6 : 60e6)) }).verdict, 'PASS', 'two of five readings');
   t.equal(stability({ memory: memoryOf((at) => (at % 300 < 180 && at > PART && at < 2 * PART ? 120e6 : 60e6)) }).verdict, 'FAIL', 'three');
 });
 
-t.test('at least three medians', async (t) => {
+t.test('requires at least three medians', async (t) => {
   const short = (seconds: number, more: Partial<Evidence> = {}): Partial<Evidence> => ({
     runs: [young],
     watched: [{ from: 0, to: seconds, awakeSeconds: seconds }],
@@ -72,8 +74,8 @@ t.test('at least three medians', async (t) => {
   t.same([none.verdict, none.tables, reported(none, 'five-minute medians')], ['INCOMPLETE', [], 0]);
 });
 
-t.test('at least 90 % of the medians that there should be', async (t) => {
-  // Of 288 five-minute stretches; the first reading is at 60 s.
+t.test('requires at least 90 % of the expected medians', async (t) => {
+  // There are 288 five-minute intervals; the first reading is at 60 s.
   const from = (medians: number): Partial<Evidence> => ({
     runs: [serviceRun(-3600)],
     memory: memoryOf(() => 60e6, ALL - 1, ALL - medians * 300),
@@ -88,14 +90,14 @@ t.test('at least 90 % of the medians that there should be', async (t) => {
   t.equal(stability({ ...from(259), memory }).verdict, 'FAIL', 'more readings could not lower the spread');
 });
 
-t.test('90 % exactly are enough', async (t) => {
+t.test('exactly 90 % of the medians are enough', async (t) => {
   const watched = [{ from: 0, to: 6600, awakeSeconds: 6600 }];
   const nine = stability({ runs: [young], watched, memory: memoryOf(() => 60e6, 6299) });
   t.same([nine.verdict, reported(nine, 'five-minute medians'), reported(nine, 'that the run should have')], ['PASS', 9, 10]);
   t.equal(stability({ runs: [young], watched, memory: memoryOf(() => 60e6, 5999) }).verdict, 'INCOMPLETE');
 });
 
-t.test('time not observed, suspended or warming up gives no medians', async (t) => {
+t.test('expects no medians for time that was not observed, suspended or warm-up', async (t) => {
   const expected = (more: Partial<Evidence>): number => mediansExpected(day({ runs: [serviceRun(-3600)], ...more }));
   t.equal(expected({ runs: [young] }), 276);
   t.equal(expected({ runs: [young, serviceRun(PART)] }), 264);
@@ -144,7 +146,7 @@ t.test('slope, forecast, control group and host are informative', async (t) => {
   t.equal(stabilityOf(day())?.count, 288);
 });
 
-t.test('each run of the service has a line', async (t) => {
+t.test('lists each run of the service that has medians', async (t) => {
   const runs = [serviceRun(-PART), serviceRun(PART), serviceRun(PART + 1800), serviceRun(2 * PART)];
   const { tables } = stability({ runs, memory: memoryOf((at) => (at < PART ? 60e6 + at : 61e6)) });
   t.same(

@@ -10,7 +10,7 @@ function uptime(more: Partial<Evidence> = {}): ReturnType<typeof judgeUptime> {
   return judgeUptime(perfectEvidence(more));
 }
 
-t.test('168 h without a restart pass', async (t) => {
+t.test('passes after 168 h without a restart', async (t) => {
   const judgement = uptime();
   t.same([judgement.criterion, judgement.verdict, judgement.missing], ['uptime', 'PASS', []]);
   t.same(judgement.measured, { label: 'observed', value: 168, unit: 'h' });
@@ -29,7 +29,7 @@ t.test('168 h without a restart pass', async (t) => {
   );
 });
 
-t.test('two restarts pass, three fail, seen or not', async (t) => {
+t.test('passes with two restarts and fails with three, observed or not', async (t) => {
   const runs = [first, serviceRun(1000), serviceRun(2000, { cause: 'oom-kill', detail: '' }), serviceRun(90_061, { cause: 'watchdog' })];
   const two = uptime({ runs: runs.slice(0, 3) });
   t.same([two.verdict, restartsOf(perfectEvidence({ runs: runs.slice(0, 3) }))], ['PASS', 2]);
@@ -46,13 +46,13 @@ t.test('two restarts pass, three fail, seen or not', async (t) => {
   t.equal(uptime({ runs: [...runs, serviceRun(100_000)] }).margin, -1);
 });
 
-t.test('three restarts fail at once, whatever is missing', async (t) => {
+t.test('fails at once with three restarts, even if evidence is missing', async (t) => {
   const runs = [first, serviceRun(1), serviceRun(2), serviceRun(3)];
   t.equal(uptime({ runs, ended: false, watched: [{ from: 0, to: 60, awakeSeconds: 60 }], lastSeenAt: 60 }).verdict, 'FAIL');
   t.equal(uptime({ runs, plannedSeconds: 600, watched: [], lastSeenAt: null }).verdict, 'FAIL');
 });
 
-t.test('the time observed is the sum of the spans, to the millisecond', async (t) => {
+t.test('the observed time is the sum of the spans, to the millisecond', async (t) => {
   const half = WEEK / 2;
   const watched = (missing: number): Evidence['watched'] => [
     { from: 0, to: half, awakeSeconds: half },
@@ -70,7 +70,7 @@ t.test('the time observed is the sum of the spans, to the millisecond', async (t
   t.match(uptime(at(3600)).summary, '167 h of 168 h, 0 restarts so far.');
 });
 
-t.test('what was not planned for 168 h, has not ended or never ran is INCOMPLETE', async (t) => {
+t.test('is INCOMPLETE if the run was planned for less than 168 h, has not ended or never saw the service', async (t) => {
   t.match(uptime({ plannedSeconds: WEEK - 1 }), { verdict: 'INCOMPLETE', missing: [/was planned for 167 h 59 min, the test takes 168 h/] });
   t.match(uptime({ plannedSeconds: 600 }), { verdict: 'INCOMPLETE', missing: ['the run was planned for 10 min, the test takes 168 h'] });
   t.match(uptime({ plannedSeconds: WEEK * 2, ended: false }), { verdict: 'INCOMPLETE', missing: [/planned end/] });
@@ -80,7 +80,7 @@ t.test('what was not planned for 168 h, has not ended or never ran is INCOMPLETE
   t.equal(unseen.evidence.find(({ label }) => label === 'restarts')?.value, 0);
 });
 
-t.test('a service not seen in the last five minutes did not run until the end', async (t) => {
+t.test('fails if the service was not seen in the last five minutes', async (t) => {
   t.equal(uptime({ lastSeenAt: WEEK - 300 }).verdict, 'PASS');
   const silent = uptime({ lastSeenAt: WEEK - 300.5 });
   t.same([silent.verdict, silent.measured.value, silent.measured.unit, silent.margin], ['FAIL', 300.5, 's', -0.5]);
@@ -90,7 +90,7 @@ t.test('a service not seen in the last five minutes did not run until the end', 
   t.equal(uptime({ lastSeenAt: null, watched: [{ from: 0, to: 300, awakeSeconds: 300 }] }).verdict, 'INCOMPLETE');
 });
 
-t.test('monitoring gaps, suspends and steps are listed', async (t) => {
+t.test('lists monitoring gaps, suspends and clock steps', async (t) => {
   const judgement = uptime({
     monitoringGaps: [
       { from: 60, to: 120, kind: 'away' },

@@ -17,7 +17,7 @@ function openIn(episodes: AlertEpisodes): string[] {
   return episodes.open().map(({ alertId, severity }) => `${alertId} ${severity}`);
 }
 
-t.test('an episode is open from its first change to the one that resolves it', async (t) => {
+t.test('an episode is open from its first change until it is resolved', async (t) => {
   const episodes = new AlertEpisodes();
   episodes.startSession(0);
   t.same([episodes.open(), episodes.countsByWorst()], [[], { WARNING: 0, ERROR: 0, CRITICAL: 0 }]);
@@ -56,7 +56,7 @@ t.test('a repeated change has no effect', async (t) => {
   t.same([openIn(episodes), episodes.series()[1]?.to], [[], 950], 'one of which only the end was received');
 });
 
-t.test('a resolution is one whatever its stamp: the clock may have been put back', async (t) => {
+t.test('a resolution counts whatever its stamp, since the clock may have been set back', async (t) => {
   const episodes = new AlertEpisodes();
   episodes.startSession(0);
   episodes.changed(change('a', 'CRITICAL', 50), 60);
@@ -64,7 +64,7 @@ t.test('a resolution is one whatever its stamp: the clock may have been put back
   t.same(openIn(episodes), []);
 });
 
-t.test('what was open before anybody listened is taken from the first list', async (t) => {
+t.test('alerts that were open before the subscription are taken from the first list', async (t) => {
   const episodes = new AlertEpisodes();
   episodes.startSession(0);
   episodes.listedOpen(list(['a', 'WARNING'], ['b', 'CRITICAL']), 1);
@@ -78,7 +78,7 @@ t.test('what was open before anybody listened is taken from the first list', asy
   t.same(episodes.countsByWorst(), { WARNING: 0, ERROR: 0, CRITICAL: 2 });
 });
 
-t.test('a list that is not of the begin, nor of a resume, changes nothing', async (t) => {
+t.test('a list that is more than two minutes later than a start or a resume has no effect', async (t) => {
   const episodes = new AlertEpisodes();
   episodes.startSession(0);
   episodes.listedOpen(list(['a', 'WARNING']), 120.001);
@@ -88,7 +88,7 @@ t.test('a list that is not of the begin, nor of a resume, changes nothing', asyn
   t.same(openIn(episodes), ['a WARNING'], 'two minutes after it');
 });
 
-t.test('changes received before the list count more than the list', async (t) => {
+t.test('changes received before the list take precedence over it', async (t) => {
   const episodes = new AlertEpisodes();
   episodes.startSession(0);
   episodes.changed(change('a', 'WARNING', 1), 1);
@@ -98,7 +98,7 @@ t.test('changes received before the list count more than the list', async (t) =>
   t.same(openIn(episodes), ['a WARNING']);
 });
 
-t.test('after a monitoring gap the list shows what was resolved meanwhile, and the severity of the rest', async (t) => {
+t.test('after a monitoring gap the list shows which alerts were resolved, and the severity of the others', async (t) => {
   const episodes = new AlertEpisodes();
   episodes.startSession(0);
   for (const id of ['a', 'b', 'c', 'd', 'e']) episodes.changed(change(id, 'WARNING', 1), 60);

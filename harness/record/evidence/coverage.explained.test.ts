@@ -12,12 +12,12 @@ function secondsOf(from: number, to: number, events: readonly ClockEvent[]): num
   return explain({ from: T + from * 1000, to: T + to * 1000, backSeconds: 0 }, events, []).seconds;
 }
 
-t.test('without an event a gap is as long as it is', async (t) => {
+t.test('without a clock event a gap keeps its length', async (t) => {
   const gap = explain({ from: T, to: T + 301_500, backSeconds: 0 }, [], []);
   t.same(gap, { from: '2026-03-04T00:00:00.000Z', to: '2026-03-04T00:05:01.500Z', seconds: 301.5, excused: '', remark: '' });
 });
 
-t.test('what a suspend or a forward step takes away is excused, and reported', async (t) => {
+t.test('the length of a suspend or a forward step is excused and reported', async (t) => {
   const suspend = explain({ from: T, to: T + 500_000, backSeconds: 0 }, [event(400, 450, 455)], []);
   t.same([suspend.seconds, suspend.excused], [100, 'suspended for 400 s']);
   const step = explain({ from: T, to: T + 500_000, backSeconds: 0 }, [event(400.1234567, 450, 455, 'step')], []);
@@ -26,7 +26,7 @@ t.test('what a suspend or a forward step takes away is excused, and reported', a
   t.same([both.seconds, both.excused], [200, 'suspended for 200 s, the clock was put forward by 100 s']);
 });
 
-t.test('only what can lie in the gap', async (t) => {
+t.test('an event explains only the part of it that can lie in the gap', async (t) => {
   const suspend = event(400, 495, 500);
   t.equal(secondsOf(90, 501, [suspend]), 11);
   t.equal(secondsOf(100, 500, [suspend]), 0);
@@ -47,14 +47,14 @@ t.test('only what can lie in the gap', async (t) => {
   t.equal(secondsOf(920, 1200, [vague]), 280);
 });
 
-t.test('a clock that was put back excuses nothing: the gap was as much longer', async (t) => {
+t.test('a clock that was set back excuses nothing and makes the gap longer', async (t) => {
   t.equal(secondsOf(0, 500, [event(-400, 250, 255, 'step')]), 500);
   const gap = explain({ from: T + 500_000, to: T + 1000, backSeconds: 600 }, [], []);
   t.same([gap.seconds, gap.excused, gap.remark], [101, '', 'the clock was put back by 600 s']);
   t.equal(explain({ from: T + 500_000, to: T + 1000, backSeconds: 100 }, [], []).seconds, 0, 'never less than nothing');
 });
 
-t.test('a machine that was off is remarked and excuses nothing', async (t) => {
+t.test('a machine that was off is noted and excuses nothing', async (t) => {
   const off = { from: T + 100_000, to: T + 400_000 };
   const gap = (from: number, to: number, backSeconds = 0): string =>
     explain({ from: T + from * 1000, to: T + to * 1000, backSeconds }, [], [off]).remark;

@@ -6,7 +6,7 @@ import type { ClockEvent } from './time-axis.ts';
 
 const T = Date.UTC(2026, 2, 4);
 
-/** A scan from one second to another, which found `count` of one a second, the first and the last right at its bounds. */
+/** A scan from one second to another that found one sample per second, the first and the last right at its bounds. */
 function scan(from: number, to: number, more: Partial<CoverageEntry> = {}): CoverageEntry {
   const inside = { count: to - from, first: ms(from), last: ms(to - 1), longest_seconds: 1, gaps: [] };
   return { type: 'coverage', of: 'stored', from: ms(from), to: ms(to), ...inside, boot: 0, mono: 0, wall: 0, ...more };
@@ -35,18 +35,18 @@ function found(
   return evidence;
 }
 
-t.test('no scan', async (t) => {
+t.test('without a scan there is no evidence', async (t) => {
   t.equal(new Coverage('stored', T).evidence(T, [], []), null);
 });
 
-t.test('scans that follow each other cover the run', async (t) => {
+t.test('consecutive scans cover the run', async (t) => {
   const all = found([scan(0, 3600), scan(3600, 7200)], 7200);
   t.same(all, { count: 7200, covered: 1, gaps: [], longestSeconds: 1, unscannedSeconds: 0 });
   t.equal(found([scan(0, 3600)], 3600.5).covered < 1, true);
   t.equal(found([scan(0, 3600)], 0).covered, 1, 'a scan beyond the end');
 });
 
-t.test('gaps between neighbours, at seams and at both ends', async (t) => {
+t.test('finds gaps between neighbours, between scans and at both ends', async (t) => {
   const inside = found([scan(0, 3600, { gaps: [gap(100, 400), gap(1000, 1061)], longest_seconds: 300 })], 3600);
   t.same(
     inside.gaps.map(({ from, seconds }) => [from, seconds]),
@@ -66,7 +66,7 @@ t.test('gaps between neighbours, at seams and at both ends', async (t) => {
   t.equal(found([scan(0, 3600, { count: 1, first: ms(1800), last: null })], 3600).longestSeconds, 1800);
 });
 
-t.test('short gaps are not listed, though the longest is reported', async (t) => {
+t.test('short gaps are not listed, but the longest one is reported', async (t) => {
   const stored = found([scan(0, 100, { last: ms(40) })], 100);
   t.same([stored.longestSeconds, stored.gaps], [60, []]);
   t.equal(found([scan(0, 100, { last: ms(39.999) })], 100).gaps.length, 1);
@@ -75,12 +75,12 @@ t.test('short gaps are not listed, though the longest is reported', async (t) =>
   t.equal(found([scan(0, 200, { of: 'collected', last: ms(49) })], 200, [], 'collected').gaps.length, 1);
 });
 
-t.test('the longest gap of a scan counts where it lists only shorter ones', async (t) => {
+t.test('the longest gap of a scan counts even if the scan lists only shorter ones', async (t) => {
   t.equal(found([scan(0, 3600, { longest_seconds: 301 }), scan(3600, 7200)], 7200).longestSeconds, 301);
   t.equal(found([scan(0, 3600, { longest_seconds: 301, gaps: [gap(100, 400)] })], 3600).longestSeconds, 301);
 });
 
-t.test('what suspends and steps explain is taken off, and listed', async (t) => {
+t.test('time explained by suspends and steps is subtracted and listed', async (t) => {
   const event = (seconds: number, at: number): ClockEvent => ({ kind: 'suspend', seconds, at: 0, earliest: ms(at - 5), latest: ms(at) });
   const slept = found([scan(0, 7200, { gaps: [gap(100, 1000)], longest_seconds: 900 })], 7200, [event(800, 990)]);
   t.same([slept.longestSeconds, slept.gaps.map(({ excused, seconds }) => [seconds, excused])], [100, [[100, 'suspended for 800 s']]]);
@@ -89,7 +89,7 @@ t.test('what suspends and steps explain is taken off, and listed', async (t) => 
   t.equal(seam.gaps.length, 1);
 });
 
-t.test('where no scan a gap may hide', async (t) => {
+t.test('a gap may be hidden where nothing was scanned', async (t) => {
   const hole = found([scan(0, 3600), scan(3900, 7200, { first: ms(3910) })], 7200);
   t.same([hole.unscannedSeconds, hole.longestSeconds, hole.gaps], [311, 1, []]);
   t.equal(hole.covered.toFixed(4), (1 - 300 / 7200).toFixed(4));
@@ -109,7 +109,7 @@ t.test('where no scan a gap may hide', async (t) => {
   t.equal(found([scan(0, 3600), scan(3900, 7200, { first: ms(3910) })], 7200, [{ ...asleep, latest: ms(3909) }]).unscannedSeconds, 11);
 });
 
-t.test('scans go back with a clock that is put back', async (t) => {
+t.test('scans follow a clock that is set back', async (t) => {
   const back = (scans: readonly CoverageEntry[], end: number, by = 600): CoverageEvidence => {
     const coverage = new Coverage('stored', T);
     for (const [index, entry] of scans.entries()) {
@@ -118,7 +118,7 @@ t.test('scans go back with a clock that is put back', async (t) => {
     }
     return coverage.evidence(ms(end), [], []) as CoverageEvidence;
   };
-  // At 3600 it was put back to 3000: what was stored from 3000 to 3600 is there twice.
+  // At 3600 it was set back to 3000: samples from 3000 to 3600 are stored twice.
   const both = scan(3000, 6000, { count: 3600 });
   t.same(back([scan(0, 3600), both], 6000), { count: 7200, covered: 1, gaps: [], longestSeconds: 1, unscannedSeconds: 0 });
   const missing = back([scan(0, 3600), scan(3000, 6000, { count: 3200 })], 6000);
@@ -133,7 +133,7 @@ t.test('scans go back with a clock that is put back', async (t) => {
   );
   const never = back([scan(0, 3600), scan(3600, 6000)], 6000);
   t.equal(never.unscannedSeconds, 600, 'the time that occurred twice was scanned once');
-  // Put back to before the run began: no older samples are known there.
+  // Set back to before the run began, where no older samples are known.
   const empty = [scan(0, 600), scan(-700, -600, EMPTY), scan(-600, 0, { first: ms(-400), count: 400 })];
   const early = back(empty, 0, 1300);
   t.same([early.longestSeconds, early.unscannedSeconds, early.gaps.length], [301, 0, 1], 'of 599 in the old time and −400 in the new one');
@@ -149,7 +149,7 @@ t.test('scans go back with a clock that is put back', async (t) => {
   t.equal(twice.longestSeconds, 1, 'each time it is put back counts once');
 });
 
-t.test('only scans that have stamps in common hide anything', async (t) => {
+t.test('only scans that share stamps can hide a gap', async (t) => {
   const coverage = new Coverage('stored', T);
   for (const entry of [scan(0, 3600), scan(3600, 7200)]) coverage.add(entry);
   coverage.putBack(600);
@@ -157,7 +157,7 @@ t.test('only scans that have stamps in common hide anything', async (t) => {
   t.equal(coverage.evidence(ms(9600), [], [])?.unscannedSeconds, 399);
 });
 
-t.test('since the clock was put back the first sample may be an older one', async (t) => {
+t.test('after the clock was set back the first sample may be an older one', async (t) => {
   const after = (before: readonly CoverageEntry[], back: number, entry: CoverageEntry): number => {
     const coverage = new Coverage('stored', T);
     for (const earlier of before) coverage.add(earlier);
@@ -165,21 +165,21 @@ t.test('since the clock was put back the first sample may be an older one', asyn
     coverage.add(entry);
     return coverage.evidence(entry.to, [], [])?.longestSeconds ?? 0;
   };
-  // Nothing came from 3299 to 3600, where it was put back to 3000: at least as long the gap is.
+  // Nothing arrived from 3299 to 3600, where it was set back to 3000: the gap is at least that long.
   t.equal(
     after([scan(0, 3600, { last: ms(3299) })], 600, scan(3000, 6000, { count: 3600 })),
     301,
     'older ones from the begin of the scan on',
   );
   t.equal(after([scan(0, 3600, { last: ms(3299) })], 3600, scan(0, 6000, { count: 9600 })), 301, 'right from there on');
-  // Put back to a time of which no older ones are known: the first that is found may come from the middle.
+  // Set back to a time without known older samples: the first one that is found may come from the middle.
   t.equal(after([scan(0, 600)], 700, scan(-100, 1000, { first: ms(200) })), 1);
   const hole = [scan(700, 1200)];
   t.equal(after([scan(0, 600), ...hole], 600, scan(600, 1000, { first: ms(950) })), 1, 'none where it begins');
   t.equal(after([scan(0, 300), ...hole], 600, scan(600, 1000, { first: ms(950) })), 1, 'nor before');
 });
 
-t.test('stamps skipped by a suspend or by a clock put forward do not hide anything', async (t) => {
+t.test('stamps skipped by a suspend or by a clock set forward hide nothing', async (t) => {
   const blind = (...events: readonly ClockEvent[]): number => {
     const coverage = new Coverage('stored', T);
     coverage.add(scan(0, 3600));

@@ -10,7 +10,7 @@ function minute(at: number, more: Partial<MinuteEntry> = {}): MinuteEntry {
   return minuteOf(at, { topic: received, events: received, host, service: readingOf({ resident_bytes: [1e6, 2e6, 61.5e6] }), ...more });
 }
 
-t.test('a point for each minute, at its end', async (t) => {
+t.test('adds a point for each minute, at its end', async (t) => {
   const chart = new Chart();
   chart.add(minute(60), intervalOf(0, 60, { fresh: true }), { topic: 60, events: 30 }, 1.5);
   chart.add(
@@ -32,7 +32,7 @@ t.test('a point for each minute, at its end', async (t) => {
   t.same(chart.columns('events').ratePercent, [50, 100]);
 });
 
-t.test('minutes end within a period: one less is none lost', async (t) => {
+t.test('a minute may end within a period: one status less is not a loss', async (t) => {
   const chart = new Chart();
   for (const [index, topic] of [61, 59.5, 59, 0].entries()) {
     chart.add(minute(index * 60), intervalOf(index * 60, index * 60 + 60), { topic, events: 0 }, 0);
@@ -40,7 +40,7 @@ t.test('minutes end within a period: one less is none lost', async (t) => {
   t.same(chart.columns('topic').ratePercent, [100, 100, (59 / 60) * 100, 0]);
 });
 
-t.test('short minutes are shown with what follows, a monitoring gap as nothing', async (t) => {
+t.test('short minutes are merged with the next one, and a monitoring gap has no values', async (t) => {
   const chart = new Chart();
   chart.add(minute(10), intervalOf(0, 10, { fresh: true }), { topic: 0, events: 0 }, 1);
   chart.add(minute(29), intervalOf(10, 29.9), { topic: 15, events: 0 }, 2);
@@ -71,7 +71,7 @@ t.test('without a subscription there is no rate', async (t) => {
   t.same(rate.columns('topic').ratePercent, [50], 'half a minute is enough');
 });
 
-t.test('a minute without a reading of memory', async (t) => {
+t.test('a minute without a memory reading has no memory value', async (t) => {
   const chart = new Chart();
   chart.add(minute(60, { service: readingOf({ resident_bytes: [] }) }), intervalOf(0, 60), { topic: 60, events: 60 }, 0);
   t.same(chart.columns('topic').memoryMegabytes, [null]);

@@ -12,7 +12,7 @@ function minute(at: number, reading: Partial<ServiceReading> | null, more: Parti
   return minuteOf(at, { host, service: reading && readingOf(reading), ...more });
 }
 
-t.test('memory: every reading, spread over its minute', async (t) => {
+t.test('memory: readings are spread evenly over their minute', async (t) => {
   const readings = new ResourceReadings();
   readings.add(minute(60, { resident_bytes: [1, 2, 3, 4] }), intervalOf(0, 60), old, 0);
   readings.add(minute(120, { resident_bytes: [5] }), intervalOf(60, 120), old, 0);
@@ -26,7 +26,7 @@ t.test('memory: every reading, spread over its minute', async (t) => {
   t.equal(group, null);
 });
 
-t.test('memory: the control group as it was last, and at most', async (t) => {
+t.test('memory: returns the last and the highest value of the control group', async (t) => {
   const readings = new ResourceReadings();
   for (const [index, memory_bytes] of [80, 95, 90].entries()) {
     const group = { memory_bytes, anon_bytes: 1, restarts: 0 };
@@ -36,7 +36,7 @@ t.test('memory: the control group as it was last, and at most', async (t) => {
   t.same(readings.memory().group, { lastBytes: 90, maxBytes: 95 });
 });
 
-t.test('CPU: between readings of one run, over the time awake', async (t) => {
+t.test('CPU: compares readings of one run, over the time awake', async (t) => {
   const readings = new ResourceReadings();
   t.same(readings.cpu(), { cpuSeconds: 0, awakeSeconds: 0, from: 'not known', hostMeanPercent: null });
   t.ok(Number.isNaN(readings.add(minute(60, { cpu_seconds: 100 }), intervalOf(0, 60), old, 0)), 'the first has nothing to compare with');
@@ -46,7 +46,7 @@ t.test('CPU: between readings of one run, over the time awake', async (t) => {
   t.same(readings.cpu(), { cpuSeconds: 9, awakeSeconds: 180, from: 'CPU time of its control group', hostMeanPercent: 8 });
 });
 
-t.test('CPU: counters of different sources, that went back or of another boot are not compared', async (t) => {
+t.test('CPU: counters of different sources or boots, or that went backwards, are not compared', async (t) => {
   const readings = new ResourceReadings();
   readings.add(minute(60, { cpu_seconds: 100 }), intervalOf(0, 60), old, 0);
   t.ok(Number.isNaN(readings.add(minute(120, { cpu_seconds: 103, cpu_from: 'process' }), intervalOf(60, 120), old, 0)));
@@ -85,7 +85,7 @@ t.test('CPU: a run whose start was observed counts from its start', async (t) =>
   t.equal(unknown.cpu().awakeSeconds, 0);
 });
 
-t.test('CPU of the machine: a mean over time', async (t) => {
+t.test('CPU of the machine: returns the mean over time', async (t) => {
   const readings = new ResourceReadings();
   readings.add(minute(60, null, { host: { ...host, cpu: 10 } }), intervalOf(0, 60), old, 0);
   readings.add(minute(80, null, { host: { ...host, cpu: 50 } }), intervalOf(60, 80), old, 0);

@@ -54,7 +54,7 @@ t.test('runs are reported as they were recorded', async (t) => {
   t.equal(runs.last?.started, stamp(70));
 });
 
-t.test('the same run recorded again is no restart', async (t) => {
+t.test('the same run recorded again is not a restart', async (t) => {
   const runs = new ServiceRuns();
   runs.recorded(entry(-100, { cause: 'first' }), moment(1));
   runs.recorded(entry(-100, { cause: 'unknown' }), moment(500));
@@ -71,7 +71,7 @@ t.test('the same run recorded again is no restart', async (t) => {
   t.same(causes(anonymous), ['first', 'signal'], 'one that started at another time is another');
 });
 
-t.test('a run that only a reading shows is one, with what is recorded of it later', async (t) => {
+t.test('a run that only a reading shows counts, and gets the details recorded later', async (t) => {
   const runs = new ServiceRuns();
   runs.read(reading(-100), moment(60));
   runs.read(reading(100), moment(120));
@@ -89,7 +89,7 @@ t.test('a run that only a reading shows is one, with what is recorded of it late
   t.same(causes(later), ['first', 'unknown'], 'it was not the first');
 });
 
-t.test('an older reading does not bring a run back', async (t) => {
+t.test('an older reading does not restore an earlier run', async (t) => {
   const runs = new ServiceRuns();
   runs.recorded(entry(-100, { cause: 'first' }), moment(1));
   runs.recorded(entry(50), moment(55));
@@ -99,7 +99,7 @@ t.test('an older reading does not bring a run back', async (t) => {
   t.same(causes(runs), ['first', 'signal', 'reboot'], 'in another boot it is another run with the same time');
 });
 
-t.test('a first run of an observer that resumed is a restart where there was one before', async (t) => {
+t.test('a first run of a resumed observer is a restart if there was a run before', async (t) => {
   const runs = new ServiceRuns();
   runs.recorded(entry(-100, { cause: 'first' }), moment(1));
   runs.recorded(entry(100, { cause: 'first' }), moment(200));
@@ -108,7 +108,7 @@ t.test('a first run of an observer that resumed is a restart where there was one
   t.same(causes(runs), ['first', 'unknown', 'reboot', 'watchdog']);
 });
 
-t.test('the count of systemd shows unseen restarts', async (t) => {
+t.test('the restart counter of systemd shows unseen restarts', async (t) => {
   const after = (before: number | null, count: number | null, boot = 0, reported = 0): number | undefined => {
     const runs = new ServiceRuns();
     runs.recorded(entry(-100, { cause: 'first' }), moment(1));
@@ -133,7 +133,7 @@ t.test('the count of systemd shows unseen restarts', async (t) => {
   t.equal(after(3, null), 0);
 });
 
-t.test('the count is compared once for each run', async (t) => {
+t.test('the restart counter is compared once for each run', async (t) => {
   const runs = new ServiceRuns();
   runs.read(reading(-100, 0), moment(60));
   runs.read(reading(-100, 7), moment(70));
@@ -156,7 +156,7 @@ t.test('the count is compared once for each run', async (t) => {
   t.same(unseen(unrelated), [0, 1]);
 });
 
-t.test('a run began after the one before was last seen, and before it was first seen', async (t) => {
+t.test('a run began after the previous one was last seen, and before it was first seen itself', async (t) => {
   const from = (started: string, seen: Moment): number | undefined => {
     const runs = new ServiceRuns();
     runs.recorded(entry(-100, { cause: 'first' }), moment(1));

@@ -19,7 +19,7 @@ function interval(to: number, more: Partial<Interval> = {}): Interval {
   };
 }
 
-/** Stamped at these seconds of the axis, by a clock that is `ahead` of what it was. */
+/** Statuses stamped at these seconds of the axis, by a clock that is `ahead` of its former time. */
 function received(places: readonly number[], ahead = 0, fastest = 1): Received {
   const stamps = places.map((at) => Math.round((OFFSET + at + ahead) * 1000));
   const steps = stamps.slice(1).map((stamp, index) => stamp - (stamps[index] as number));
@@ -40,13 +40,13 @@ t.test('the same stamp counts once, in one message or in several', async (t) => 
   t.same(places(distinct, { first: null, steps: [], slowest_ms: null, fastest_ms: null }, interval(180)), []);
 });
 
-t.test('the order of arrival is reported', async (t) => {
+t.test('reports statuses that arrived out of order', async (t) => {
   const distinct = new StatusDeduplicator();
   t.same(places(distinct, received([1, 3, 2, 4, 0]), interval(60)), [1, 3, 2, 4, 0]);
   t.equal(distinct.outOfOrder, 2);
 });
 
-t.test('once the clock was put back, what is stamped as something before is another status', async (t) => {
+t.test('after the clock was set back, a repeated stamp is another status', async (t) => {
   for (const [back, expected] of [
     [300, [400]],
     [60, [400]],
@@ -61,7 +61,7 @@ t.test('once the clock was put back, what is stamped as something before is anot
   }
 });
 
-t.test('a clock that is set is seen by either of its times', async (t) => {
+t.test('a status is placed by the clock before or after a step', async (t) => {
   const forward = interval(60, { wallOffsets: [OFFSET + 3600, OFFSET] });
   t.same(places(new StatusDeduplicator(), received([10]), forward), [10], 'before it was put forward');
   t.same(places(new StatusDeduplicator(), received([50], 3600), forward), [50], 'after it');
@@ -70,12 +70,12 @@ t.test('a clock that is set is seen by either of its times', async (t) => {
   t.same(places(new StatusDeduplicator(), received([50], -3600), back), [50]);
 });
 
-t.test('a stamp of the future is of just now', async (t) => {
+t.test('a stamp in the future is placed at the end of the interval', async (t) => {
   t.same(places(new StatusDeduplicator(), received([70]), interval(60)), [70], 'while the entry was written');
   t.same(places(new StatusDeduplicator(), received([70.001]), interval(60)), [60]);
 });
 
-t.test('the clock of another machine is seen by how long its statuses seem to take', async (t) => {
+t.test('the clock of another machine is derived from the apparent delay of its statuses', async (t) => {
   for (const skew of [-3600, 3600, 0.6]) {
     const message = received([10, 11], -skew, skew * 1000);
     t.same(places(new StatusDeduplicator(), message, interval(60), true), [10, 11], `${skew} s`);
@@ -85,7 +85,7 @@ t.test('the clock of another machine is seen by how long its statuses seem to ta
   t.same(places(new StatusDeduplicator(), { ...received([10]), fastest_ms: null }, interval(60), true), [10]);
 });
 
-t.test('stamps are remembered for five minutes at least, and not for ever', async (t) => {
+t.test('stamps are remembered for at least five minutes, but not forever', async (t) => {
   for (const [minutes, expected] of [
     [5, 1],
     [9, 1],
@@ -96,13 +96,13 @@ t.test('stamps are remembered for five minutes at least, and not for ever', asyn
     distinct.add(received([30]), interval(60), false, () => count++);
     for (let minute = 1; minute < minutes; minute++)
       distinct.add(received([30 + 60 * minute]), interval(60 + 60 * minute), false, () => undefined);
-    // Sent again, such as to one that joins late.
+    // Sent again, for example to a late joiner.
     distinct.add(received([30]), interval(60 + 60 * minutes), false, () => count++);
     t.equal(count, expected, `after ${minutes} min`);
   }
 });
 
-t.test('at low rates they are remembered for twenty periods', async (t) => {
+t.test('at low rates stamps are remembered for twenty periods', async (t) => {
   const distinct = new StatusDeduplicator();
   const slow = { hertz: 1 / 120 };
   places(distinct, received([30]), interval(60, slow));
@@ -112,7 +112,7 @@ t.test('at low rates they are remembered for twenty periods', async (t) => {
   t.same(places(distinct, received([2430], -2400), back), [2430], 'but one stamped so much later is another');
 });
 
-t.test('a stamp that comes again without the clock having been put back is always the same status', async (t) => {
+t.test('a repeated stamp is the same status unless the clock was set back', async (t) => {
   const distinct = new StatusDeduplicator();
   places(distinct, received([50]), interval(60));
   const forward = interval(120, { wallOffsets: [OFFSET + 20, OFFSET] });
@@ -120,7 +120,7 @@ t.test('a stamp that comes again without the clock having been put back is alway
   t.same(places(distinct, received([50]), interval(180, { wallOffsets: [OFFSET + 20] })), [], 'though it now seems to be of another time');
 });
 
-t.test('stamps may repeat for as long as they are remembered after the clock was put back', async (t) => {
+t.test('after the clock was set back, stamps may repeat for as long as they are remembered', async (t) => {
   for (const [later, expected] of [
     [9, 1],
     [10, 0],
@@ -128,14 +128,14 @@ t.test('stamps may repeat for as long as they are remembered after the clock was
     const distinct = new StatusDeduplicator();
     places(distinct, received([400]), interval(410));
     places(distinct, received([410], -60), interval(420, { wallOffsets: [OFFSET - 60, OFFSET] }));
-    // Told again after that, it seems to be of a minute later.
+    // When it is received again after that, it seems to be a minute later.
     const again = places(distinct, received([400]), interval(420 + later * 60, { wallOffsets: [OFFSET - 60] }));
     t.equal(again.length, expected, `${later} min later`);
   }
 });
 
-t.test('what comes right after the status before is not taken for later', async (t) => {
-  // The clock was put back by 60 s at 905: what was stamped before that may mean a minute later by the new time.
+t.test('a status that follows the previous one is not placed later', async (t) => {
+  // The clock was set back by 60 s at 905: an earlier stamp may mean a minute later by the new time.
   const set = interval(960, { wallOffsets: [OFFSET - 60, OFFSET] });
   const distinct = new StatusDeduplicator();
   places(distinct, received([899]), interval(900));

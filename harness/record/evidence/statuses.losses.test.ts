@@ -9,7 +9,7 @@ function reading(minute: number, more: Partial<ServiceReading> = {}): ServiceRea
   return readingOf({ samples: minute * 60, published: minute * 60, ...more });
 }
 
-/** The reading of each minute from the first on, and how many statuses arrived on either channel. */
+/** The reading of each minute from the first on, and how many statuses arrived on each channel. */
 function losses(minutes: readonly (readonly [ServiceReading | null, number, number?])[], resumedAt: readonly number[] = []): Losses {
   const all = new Losses();
   for (const [minute, [service, topic, events = topic]] of minutes.entries()) {
@@ -23,7 +23,7 @@ function tally(expected: number, received: number, unobserved = 0): { expected: 
   return { expected, received, unobserved };
 }
 
-t.test('nothing lost is nothing reported, whatever the counters show', async (t) => {
+t.test('reports no loss if nothing was lost, whatever the counters show', async (t) => {
   const all = losses([
     [reading(1), 60],
     [reading(2, { missed: 5, published: 100 }), 60],
@@ -31,7 +31,7 @@ t.test('nothing lost is nothing reported, whatever the counters show', async (t)
   t.same(all.of('topic', tally(120, 120)), NONE);
 });
 
-t.test('by the counters of two readings of one run', async (t) => {
+t.test('attributes losses by the counters of two readings of one run', async (t) => {
   const missed = losses([
     [reading(1), 60],
     [reading(2, { samples: 113, missed: 7, published: 113 }), 53],
@@ -57,7 +57,7 @@ t.test('by the counters of two readings of one run', async (t) => {
   t.same(all.of('topic', tally(120, 108)), { notSampled: 3, notPublished: 4, notDelivered: 5, unknown: 0 });
 });
 
-t.test('what the counters do not explain is unknown', async (t) => {
+t.test('losses that the counters do not explain are unknown', async (t) => {
   t.same(losses([[reading(1), 50]]).of('topic', tally(60, 50)), { ...NONE, unknown: 10 }, 'one reading alone');
   const older = losses([
     [reading(1, { published: null }), 60],
@@ -79,7 +79,7 @@ t.test('what the counters do not explain is unknown', async (t) => {
   t.same(counted.of('topic', tally(120, 119)), { ...NONE, notSampled: 1 }, 'not more than were lost');
 });
 
-t.test('counters that go back show nothing', async (t) => {
+t.test('counters that go backwards explain nothing', async (t) => {
   const all = losses([
     [reading(2, { missed: 9, published: 150 }), 60],
     [reading(3, { missed: 0, published: 500 }), 50],
@@ -87,7 +87,7 @@ t.test('counters that go back show nothing', async (t) => {
   t.same(all.of('topic', tally(120, 110)), { ...NONE, notDelivered: 10 });
 });
 
-t.test('while the service does not answer, or is restarted, what is missing was not sampled', async (t) => {
+t.test('statuses missing while the service is down or restarting were not sampled', async (t) => {
   const other = { started: '2026-03-05T00:00:00.000Z' };
   const down = losses([
     [reading(1), 60],
@@ -126,14 +126,14 @@ t.test('while the service does not answer, or is restarted, what is missing was 
   );
 });
 
-t.test('what is expected goes by the rate, and by each channel', async (t) => {
+t.test('the expected number follows the rate, for each channel', async (t) => {
   const all = new Losses();
   all.add(intervalOf(0, 60, { hertz: 2 }), null, { topic: 100, events: 110 });
   t.same(all.of('topic', tally(120, 100)), { ...NONE, notSampled: 20 });
   t.same(all.of('events', tally(120, 100)), { ...NONE, notSampled: 10, unknown: 10 });
 });
 
-t.test('a service that no longer counts what it published', async (t) => {
+t.test('handles a service that no longer counts what it published', async (t) => {
   const all = losses([
     [reading(1), 60],
     [reading(2), 60],

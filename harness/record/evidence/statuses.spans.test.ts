@@ -12,7 +12,7 @@ function count(spans: WatchedSpans, from: number, until: number, step = 1): void
   for (let at = from; at < until; at += step) spans.count('topic', at);
 }
 
-t.test('expected samples are rate × time awake, and no more are received', async (t) => {
+t.test('expected samples are rate × time awake, and never fewer than the received ones', async (t) => {
   const spans = new WatchedSpans();
   t.same(spans.tally('topic'), { expected: 0, received: 0, unobserved: 0 });
   spans.count('topic', 5);
@@ -29,14 +29,14 @@ t.test('expected samples are rate × time awake, and no more are received', asyn
   t.same(spans.watched(), [{ from: 0, to: 120.9, awakeSeconds: 120.9 }]);
 });
 
-t.test('sums of differences do not lose a sample by rounding', async (t) => {
+t.test('rounding loses no sample in a sum of differences', async (t) => {
   const spans = new WatchedSpans();
   for (let minute = 0; minute < 1000; minute++)
     spans.add(interval(minute * 60, minute * 60 + 60, { fresh: minute === 0, awakeSeconds: 60 - 1e-8 }));
   t.equal(spans.tally('topic').expected, 60_000);
 });
 
-t.test('a late joiner’s ten were stamped before the span', async (t) => {
+t.test('the ten statuses sent to a late joiner were stamped before the span', async (t) => {
   const spans = new WatchedSpans();
   spans.add(interval(100, 160, { fresh: true }));
   count(spans, 90.5, 130);
@@ -55,7 +55,7 @@ t.test('a late joiner’s ten were stamped before the span', async (t) => {
   t.equal(spans.tally('topic').received, 31);
 });
 
-t.test('what comes late belongs to the span that it was stamped in, if any', async (t) => {
+t.test('a late status counts in the span of its stamp, if there is one', async (t) => {
   const spans = new WatchedSpans();
   spans.add(interval(0, 60, { fresh: true }));
   count(spans, 0.5, 59);
@@ -72,7 +72,7 @@ t.test('what comes late belongs to the span that it was stamped in, if any', asy
   t.equal(spans.tally('topic').received, 62, 'no more than were expected');
 });
 
-t.test('what was stamped after the last minute does not count, unless another follows', async (t) => {
+t.test('a status stamped after the last minute counts only if another minute follows', async (t) => {
   const spans = new WatchedSpans();
   spans.add(interval(0, 60, { fresh: true }));
   count(spans, 0.5, 58);
@@ -84,7 +84,7 @@ t.test('what was stamped after the last minute does not count, unless another fo
   t.equal(spans.tally('topic').received, 60);
 });
 
-t.test('a stall is a span of its own: what comes late after it hides no loss', async (t) => {
+t.test('a stall is a span of its own, so that statuses arriving late after it hide no loss', async (t) => {
   const spans = new WatchedSpans();
   spans.add(interval(0, 60, { fresh: true }));
   count(spans, 0.5, 40);
@@ -102,7 +102,7 @@ t.test('a stall is a span of its own: what comes late after it hides no loss', a
   t.same(spans.stalls(), [{ from: 120, to: 160 }]);
 });
 
-t.test('a minute that was missed as a whole counts nothing', async (t) => {
+t.test('a minute that was missed entirely counts nothing', async (t) => {
   const spans = new WatchedSpans();
   spans.add(interval(0, 60, { fresh: true }));
   spans.add(interval(60, 120, { stalledSeconds: 60.001 }));
@@ -119,7 +119,7 @@ t.test('a minute that was missed as a whole counts nothing', async (t) => {
   t.same(first.stalls(), [{ from: 0, to: 60 }]);
 });
 
-t.test('another rate begins another span, observed without a seam', async (t) => {
+t.test('another rate begins another span, without a seam in the observed time', async (t) => {
   const spans = new WatchedSpans();
   spans.add(interval(0, 60, { fresh: true }));
   spans.add(interval(60, 120, { hertz: 0.5 }));
@@ -128,7 +128,7 @@ t.test('another rate begins another span, observed without a seam', async (t) =>
   t.same(spans.watched(), [{ from: 0, to: 180, awakeSeconds: 180 }]);
 });
 
-t.test('samples without a subscription', async (t) => {
+t.test('counts the samples without a subscription', async (t) => {
   const spans = new WatchedSpans();
   spans.add(interval(0, 60, { fresh: true }));
   spans.unsubscribed('topic', 60);

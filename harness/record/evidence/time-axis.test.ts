@@ -5,7 +5,7 @@ import { sharesClock, TimeAxis } from './time-axis.ts';
 
 const WALL = Date.UTC(2026, 2, 4);
 
-/** Clocks `at` seconds after the begin, of which the machine slept `slept`, and whose wall clock is `stepped` ahead. */
+/** Clocks `at` seconds after the start, of which the machine slept `slept`, and whose wall clock is `stepped` ahead. */
 function clocks(at: number, slept = 0, stepped = 0): Clocked {
   return { boot: 1000 + at, mono: 900 + at - slept, wall: WALL + (at + stepped) * 1000 };
 }
@@ -24,7 +24,7 @@ function begun(): TimeAxis {
   return axis;
 }
 
-t.test('0 is the begin, and it goes with the boot-time clock', async (t) => {
+t.test('the axis begins at 0 and follows the boot-time clock', async (t) => {
   const axis = new TimeAxis();
   t.equal(axis.wallOffset(), 0);
   t.equal(axis.begin(begin()), 0);
@@ -34,7 +34,7 @@ t.test('0 is the begin, and it goes with the boot-time clock', async (t) => {
   t.equal(axis.wallOffset(), WALL / 1000);
 });
 
-t.test('a suspend is what the boot-time clock went and the monotonic one did not', async (t) => {
+t.test('a suspend is time that the boot-time clock counted and the monotonic clock did not', async (t) => {
   const axis = begun();
   axis.place(clocks(60), false);
   axis.place(clocks(160, 90), false);
@@ -49,7 +49,7 @@ t.test('a suspend is what the boot-time clock went and the monotonic one did not
   t.equal(all.events[0]?.at, 0, 'not before the entry before');
 });
 
-t.test('a step is what the wall clock went and the boot-time clock did not', async (t) => {
+t.test('a step is time that the wall clock counted and the boot-time clock did not', async (t) => {
   const axis = begun();
   axis.place(clocks(60, 0, 3600), false);
   axis.place(clocks(120, 0, 3540), true);
@@ -69,7 +69,7 @@ t.test('a step is what the wall clock went and the boot-time clock did not', asy
   );
 });
 
-t.test('drift and rounding are no events', async (t) => {
+t.test('drift and rounding cause no events', async (t) => {
   const axis = begun();
   axis.place(clocks(60, 0.999, 0.999), false);
   axis.place(clocks(120, 0.999, 0), false);
@@ -92,7 +92,7 @@ t.test('entries whose clocks are not later are ignored', async (t) => {
   t.same(axis.events, []);
 });
 
-t.test('the same clocks go on across a monitoring gap in one boot', async (t) => {
+t.test('within one boot the same clocks continue across a monitoring gap', async (t) => {
   const axis = begun();
   axis.place(clocks(60), false);
   t.equal(axis.resume(resume(0, clocks(3660, 1800, 60))), false);
@@ -114,7 +114,7 @@ t.test('the same clocks go on across a monitoring gap in one boot', async (t) =>
   );
 });
 
-t.test('over a reboot it goes by the wall clock, but not by less than the time since the boot', async (t) => {
+t.test('across a reboot the axis follows the wall clock, and advances by at least the time since the boot', async (t) => {
   const axis = begun();
   axis.place(clocks(60), false);
   t.equal(axis.resume(resume(1, { boot: 20, mono: 20, wall: WALL + 360_000 })), true);
@@ -127,7 +127,7 @@ t.test('over a reboot it goes by the wall clock, but not by less than the time s
   t.equal(axis.resume(resume(2, { boot: 90, mono: 90, wall: 70_000 })), false);
 });
 
-t.test('a container that is booted again keeps the clocks of the kernel', async (t) => {
+t.test('a container that is booted again keeps the clocks of its kernel', async (t) => {
   const axis = new TimeAxis();
   axis.begin({ ...begin(), boot_id: 'kernel-a/10' });
   axis.place(clocks(60), false);
@@ -139,7 +139,7 @@ t.test('a container that is booted again keeps the clocks of the kernel', async 
   t.equal(axis.boot, 2);
 });
 
-t.test('a record that begins with a resume goes on by it', async (t) => {
+t.test('a record that begins with a resume continues from it', async (t) => {
   const axis = new TimeAxis();
   t.equal(axis.resume(resume(3, clocks(5))), true);
   t.same([axis.at(clocks(5)), axis.boot], [1005, 0]);

@@ -40,7 +40,7 @@ export function resume(seconds: number): RecordEntry {
   return { type: 'resume', ...clocksAt(seconds), boot_id: 'boot-1', target, observer };
 }
 
-/** The minute that ends so many minutes after the begin. */
+/** The minute that ends `n` minutes after the start. */
 export function minute(n: number, statuses = 60): MinuteEntry {
   const steps = Array.from({ length: Math.max(0, statuses - 1) }, (_, i) => 1000 + ((n * 31 + i * 7) % 5) - 2);
   const received = { first: statuses > 0 ? WALL + (n - 1) * 60_000 + 7 : null, steps, slowest_ms: 12, fastest_ms: 1 };
@@ -70,7 +70,7 @@ export function minute(n: number, statuses = 60): MinuteEntry {
   };
 }
 
-/** One entry of every type but begin and torn, a minute apart, the first `from` minutes after the begin. */
+/** One entry of every type except begin and torn, a minute apart, the first `from` minutes after the start. */
 export function oneOfEach(from = 1): RecordEntry[] {
   const at = (i: number): Clocked => clocksAt((from + i) * 60);
   return [

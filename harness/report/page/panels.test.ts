@@ -3,7 +3,7 @@ import { momentAt } from '../figures.ts';
 import { cpuRange, memoryRange, rateRange } from './panels.ts';
 import { clamped, timeLabel } from './series.ts';
 
-t.test('the range of the rate shows what was lost, however little or much', async (t) => {
+t.test('the range of the rate shows every loss, small or large', async (t) => {
   t.equal(rateRange(100, 100)[0], 98);
   t.equal(rateRange(98.33, 100)[0], 98);
   t.equal(rateRange(96, 100)[0], 95);
@@ -12,7 +12,7 @@ t.test('the range of the rate shows what was lost, however little or much', asyn
   for (const max of [100, 101.7, null]) t.ok(rateRange(99, max)[1] > (max ?? 100), 'a line at the top is not at the edge');
 });
 
-t.test('memory fills its chart only when it spreads by a tenth, which is the limit', async (t) => {
+t.test('memory fills its chart only if it varies by a tenth, which is the limit', async (t) => {
   const [low, high] = memoryRange(60, 61);
   t.ok(high - low >= 6, 'noise stays small');
   t.ok(low < 60 && high > 61);
@@ -21,14 +21,14 @@ t.test('memory fills its chart only when it spreads by a tenth, which is the lim
   t.same(memoryRange(null, null), [0, 100]);
 });
 
-t.test('the limit of CPU is within the chart where the values come near it', async (t) => {
+t.test('the CPU chart contains the limit if values come near it', async (t) => {
   t.ok(cpuRange(0.3, 10)[1] < 1);
   t.ok(cpuRange(6, 10)[1] > 10);
   t.ok(cpuRange(40, 10)[1] >= 40);
   t.same(cpuRange(null, 10), [0, 0.5]);
 });
 
-t.test('labels are in UTC, and as short as the step allows', async (t) => {
+t.test('labels are in UTC and as short as the step allows', async (t) => {
   const at = Date.UTC(2026, 2, 29, 1, 5, 7) / 1000;
   t.equal(timeLabel(at, 3600), '01:05');
   t.equal(timeLabel(at, 10), '01:05:07');

@@ -5,7 +5,7 @@ import { badWeek } from '../testing/bad-week.ts';
 import { nothing, perfectWeek } from '../testing/runs.ts';
 import { columnsOf, endOf, marksAt, marksOf } from './series.ts';
 
-t.test('columns go from the begin to the end of the run, with nothing in the gaps', async (t) => {
+t.test('columns span the run from start to end, without values in gaps', async (t) => {
   const { series } = compose(badWeek());
   const end = endOf(series);
   t.equal(end, 604_800 + 15_300);
@@ -22,13 +22,13 @@ t.test('columns go from the begin to the end of the run, with nothing in the gap
   t.equal(values.rate_percent[times.indexOf(series.begun_epoch_seconds + 310_020)], 100);
 });
 
-t.test('a series without gaps gets a point at its begin and no other', async (t) => {
+t.test('a series without gaps gets one further point, at its start', async (t) => {
   const { series } = compose(perfectWeek());
   const { times } = columnsOf(series, endOf(series));
   t.equal(times.length, 10_081);
 });
 
-t.test('nothing at all still has an axis', async (t) => {
+t.test('a run without data still has an axis', async (t) => {
   const { series } = compose(nothing());
   const { times, values } = columnsOf(series, endOf(series));
   t.same(times, [series.begun_epoch_seconds, series.begun_epoch_seconds + 60]);
@@ -36,7 +36,7 @@ t.test('nothing at all still has an axis', async (t) => {
   t.same(marksOf(series, 60), []);
 });
 
-t.test('everything that happened is a mark with words, and is found where it is', async (t) => {
+t.test('every event has a mark with a text, and is found at its position', async (t) => {
   const { series } = compose(badWeek());
   const begun = series.begun_epoch_seconds;
   const marks = marksOf(series, endOf(series));

@@ -50,7 +50,7 @@ export function evidence(seconds: number, others: Partial<Evidence> = {}): Evide
   return { ...NO_EVIDENCE, plannedSeconds: seconds, ended: true, watched: [{ from: 0, to: seconds, awakeSeconds: seconds }], ...others };
 }
 
-/** Of a run without data. */
+/** The evidence of a run without data. */
 export const NO_EVIDENCE: Evidence = {
   origin: 'watched',
   plannedSeconds: WEEK,

@@ -4,15 +4,15 @@ import type { AddressInfo } from 'node:net';
 import type { Test } from 'tap';
 import type { Alert } from '../../../src/core/alerts/alert.ts';
 
-/** Of each database one after the other; a later one does not know the places of an earlier one. */
+/** Cursors of each database; a later database does not accept those of an earlier one. */
 const PLACES = 1_000_000_000;
 const DATABASES = 1_000_000;
 
-/** Speaks GET /alerts?changes=true&after=… of the service over a list of changes, in small pages. */
+/** Serves GET /alerts?changes=true&after=… of the service from a list of changes, in small pages. */
 export class AlertService {
   changes: readonly Alert[] = [];
   #database = DATABASES;
-  /** Called before each page is given. */
+  /** Called before each page is returned. */
   beforePage: () => void = () => undefined;
   readonly #server: Server;
   readonly #pageSize: number;
@@ -49,7 +49,7 @@ export class AlertService {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** Another database is put in its place. */
+  /** Replaces the database by another one. */
   replace(changes: readonly Alert[]): void {
     this.#database -= 1;
     this.changes = changes;

@@ -2,7 +2,7 @@ import { RestClient } from '../../../src/client/rest.ts';
 import { DEFAULT_CONFIG } from '../../../src/config/schema.ts';
 import type { JobContext } from '../../lib/job.ts';
 
-/** What a program is given by a test; nothing listens at the service's address unless it says so. */
+/** The context of a program in a test; nothing listens at the address of the service unless the test sets another one. */
 export function contextFor(dataFolder: string, url: string, more: Partial<JobContext> = {}): JobContext & { readonly logged: string[] } {
   const logged: string[] = [];
   return {

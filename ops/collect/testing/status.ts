@@ -1,6 +1,6 @@
 import type { CollectedStatus } from '../observation.ts';
 
-/** A status document with what is collected of it. */
+/** A status document with the members that are collected. */
 export function statusWith(more: Partial<CollectedStatus> = {}): CollectedStatus {
   const node = {
     node_name: 'unit_7',

@@ -7,7 +7,7 @@ import { render, valuesOf } from './template.ts';
 
 const filled = (template: string, values: Record<string, unknown>, type = 'text/plain'): string => render(template, values, type);
 
-t.test('values, lists and what is there only if something is', async (t) => {
+t.test('fills in values, lists and conditional sections', async (t) => {
   t.equal(filled('{{a}}-{{ b }}', { a: 'x', b: 3 }), 'x-3');
   t.equal(filled('{{#l}}<{{.}}>{{/l}}{{^l}}none{{/l}}', { l: [] }), 'none');
   t.equal(filled('{{#l}}{{.}}{{/l}}', { l: ['a', 'b'] }), 'ab');
@@ -17,7 +17,7 @@ t.test('values, lists and what is there only if something is', async (t) => {
   t.equal(filled('{{#l}}{{#m}}{{outer}}{{n}}{{/m}}{{/l}}', { outer: 'o', l: [{ m: [{ n: 1 }] }] }), 'o1');
 });
 
-t.test('values are written as their place wants them, and are never templates themselves', async (t) => {
+t.test('values are escaped for their format, and are never templates themselves', async (t) => {
   const nasty = 'a"b\\c\n\u0007</script>{{a}} & ü';
   t.equal(JSON.parse(filled('{"x": "{{v}}"}', { v: nasty, a: 'no' }, 'application/json')).x, nasty);
   for (const type of ['application/vnd.api+json; charset=utf-8', 'text/json', 'application/x-ndjson', 'Application/JSON'])
@@ -27,14 +27,14 @@ t.test('values are written as their place wants them, and are never templates th
   t.equal(filled('{{v}}', { v: nasty }, 'text/plain'), nasty);
 });
 
-t.test('first and last of a list, for commas', async (t) => {
+t.test('marks the first and the last item of a list, for commas', async (t) => {
   const message = messageOf(facts, [line('raised', 'CRITICAL', 'a'), line('raised', 'WARNING', 'b')], [open('CRITICAL', 'c')]);
   const template =
     '{{#alerts}}{{#first}}>{{/first}}{{node}}{{^last}}, {{/last}}{{/alerts}}; {{#open}}{{node}}{{^last}}, {{/last}}{{/open}}';
   t.equal(filled(template, valuesOf(message)), '>a, b; c');
 });
 
-t.test('what is no template is an error, and so is a name that does not exist', async (t) => {
+t.test('an invalid template is an error, and so is an unknown name', async (t) => {
   t.throws(() => filled('a\nb {{#x}} c', { x: 1 }), /Unclosed section "x"/);
   t.throws(() => filled('a\n{{/x}}', { x: 1 }), /Unopened section "x"/);
   t.throws(() => filled('{{#x}}{{/y}}{{/x}}', { x: 1 }), /Unclosed section "x"/);
@@ -46,7 +46,7 @@ t.test('what is no template is an error, and so is a name that does not exist', 
   t.throws(() => filled('{{toString}}', {}), /no placeholder/);
 });
 
-/** What the receivers require, after their documentation: each refuses other bodies with status 400. */
+/** What the receivers require according to their documentation: each refuses other bodies with status 400. */
 const text = (maxLength: number) => ({ type: 'string', minLength: 1, maxLength });
 const RECEIVERS: Readonly<Record<string, object>> = {
   'slack.json': {
@@ -141,7 +141,7 @@ const RECEIVERS: Readonly<Record<string, object>> = {
   },
 };
 
-t.test('the examples give what their receivers take, whatever the names of nodes and jobs say', async (t) => {
+t.test('the examples produce what their receivers accept, whatever the names of nodes and jobs', async (t) => {
   const files = globSync('*.json', { cwd: `${import.meta.dirname}/../templates` }).sort();
   t.same(files, Object.keys(RECEIVERS).sort());
   const nasty = 'ro"bot\\ {{x}} <b> & \u2028 ü';

@@ -31,7 +31,7 @@ export async function write(data: string, options: Record<string, string | boole
   return { status, report, lines, of: of as Made['of'] };
 }
 
-/** A week that was changed, and that alerts were collected. */
+/** Writes a week with the given changes, and an empty folder of collected alerts. */
 export function collect(t: Test, change: (week: Minute[]) => Minute[] | undefined = () => undefined): string {
   const week = perfectWeek();
   const data = temporaryFolder(t);

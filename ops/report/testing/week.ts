@@ -10,7 +10,7 @@ export const END = Date.parse('2026-03-08T00:00:00.000Z');
 export const START = END - 7 * DAY_MS;
 const BOOTED = START - 1000 * 1000;
 
-/** One row a minute of a week, as they are reported when nothing happens. */
+/** One row per minute of a week, as reported when nothing happens. */
 export interface Minute {
   /** Real time, which the wall clock shows unless it was set. */
   ms: number;
@@ -22,7 +22,7 @@ export interface Minute {
   started: string;
   status: Partial<CollectedStatus>;
   samples: number;
-  /** Samples that were not handed to the ROS 2 graph; null: the service is not on it. */
+  /** Samples that were not passed to the ROS 2 graph; null: the service is not on it. */
   unpublished: number | null;
   cpuSeconds: number;
   memoryBytes: number;
@@ -74,7 +74,7 @@ export function rowOf(minute: Minute): { readonly ms: number; readonly row: stri
 const perfectMinutes = perfectWeek();
 const perfectRows: ReturnType<typeof rowOf>[] = [];
 
-/** `rowOf`, which costs most of the time of a test: a minute that no test changed has the same row in every week. */
+/** A cache of `rowOf`, which takes most of the time of a test: a minute that no test changed has the same row in every week. */
 function cachedRowOf(minute: Minute): ReturnType<typeof rowOf> {
   const index = Math.floor((minute.ms - START) / MINUTE_MS);
   const perfect = perfectMinutes[index];

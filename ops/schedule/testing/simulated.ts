@@ -49,7 +49,7 @@ export interface Begun {
   end(result?: RunResult | 'busy'): Promise<void>;
 }
 
-/** Lets what was resolved have its effects. */
+/** Lets settled promises take effect. */
 export async function settle(): Promise<void> {
   for (let turn = 0; turn < 4; turn += 1) await new Promise((resolve) => setImmediate(resolve));
 }
@@ -68,7 +68,7 @@ export class SimulatedMachine {
   readonly durable: OpsDocument[] = [];
   live: OpsDocument = NEVER;
   inbox: LeftRun[] = [];
-  /** Runs end at once, with this; null: when a test ends them. */
+  /** Runs end at once with this result; null: when a test ends them. */
   result: RunResult | 'busy' | null = { status: 'OK', lines: ['OK  done'] };
   config: Config['ops'] = DEFAULT_CONFIG.ops;
   #scheduler: JobScheduler | null = null;
@@ -94,7 +94,7 @@ export class SimulatedMachine {
     return this.#scheduler;
   }
 
-  /** A new scheduler, as after a reboot (then only what was on the disk is there) or a kill. */
+  /** A new scheduler, as after a kill, or after a reboot, which keeps only what was on the disk. */
   start(after: 'reboot' | 'kill' = 'kill'): JobScheduler {
     mock.timers.reset();
     mock.timers.enable({ apis: ['setTimeout'] });
@@ -135,7 +135,7 @@ export class SimulatedMachine {
     return this.#scheduler;
   }
 
-  /** Lets time pass, in steps that end just before and at each multiple of `stepSeconds` on the wall clock. */
+  /** Advances the time in steps that end just before and at each multiple of `stepSeconds` on the wall clock. */
   async run(seconds: number, stepSeconds = 1): Promise<void> {
     const endMs = this.clocks.monotonicMs + seconds * 1000;
     const stepMs = stepSeconds * 1000;

@@ -191,7 +191,7 @@ t.test('an open episode of an earlier run continues and is resolved when the nod
   t.same(run(watch, [...repeat(false, 50), true, true]), ['resolve 51']);
 });
 
-t.test('a burst of repetitions is one sign of life and resolves nothing', async (t) => {
+t.test('a burst of repetitions counts as one arrival and resolves nothing', async (t) => {
   const last = steady(1000, 10);
   const watch = new NodeWatch(last, 0, 2);
   const alive = last.map((one) => watch.receive(one, 3).isAlive);
@@ -204,7 +204,7 @@ t.test('a burst of repetitions is one sign of life and resolves nothing', async 
   t.equal(watch.receive(stamp(START + 71_000), 21).change, 'resolve');
 });
 
-t.test('a node whose clock stands still is alive while it publishes, and stale by its arrival times', async (t) => {
+t.test('a node whose clock stands still is present while it publishes, and stale by its arrival times', async (t) => {
   const watch = new NodeWatch([], null, 2);
   for (let second = 1; second <= 60; second += 1) {
     t.equal(watch.receive(stamp(START), second).isAlive, true);

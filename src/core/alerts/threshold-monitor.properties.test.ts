@@ -102,7 +102,7 @@ const scenario: fc.Arbitrary<Scenario> = fc.record({
   stretches: fc.array(stretch, { minLength: 1, maxLength: 12, size: 'max' }),
 });
 
-// --- running them
+// --- running the scenarios
 
 interface Entry {
   readonly sample: Sample;
@@ -203,7 +203,7 @@ function play(scenario: Scenario, restarts = true): Run {
   return run;
 }
 
-// --- saying what must hold
+// --- invariants
 
 function claim(holds: boolean, otherwise: string): void {
   if (!holds) throw new Error(otherwise);

@@ -8,7 +8,7 @@ import { makeFolder, nearestExisting, prepareDataFolder } from './data-folder.ts
 
 const folder = temporaryFolder(t);
 
-t.test('the nearest folder that exists', async (t) => {
+t.test('finds the nearest folder that exists', async (t) => {
   t.equal(nearestExisting(folder), folder);
   t.equal(nearestExisting(join(folder, 'a/b/c')), folder);
   t.notOk(existsSync(join(folder, 'a')));
@@ -26,7 +26,7 @@ t.test('creates a folder and its missing parents', async (t) => {
   t.ok(statSync(join(folder, 'real/below')).isDirectory());
 });
 
-t.test('the problem of a folder that cannot be created: which level, cause, remedy', async (t) => {
+t.test('the problem of a folder that cannot be created has its level, its cause and the remedy', async (t) => {
   const file = join(folder, 'file');
   writeFileSync(file, '');
   symlinkSync(join(folder, 'nowhere'), join(folder, 'dangling'));
@@ -41,7 +41,7 @@ t.test('the problem of a folder that cannot be created: which level, cause, reme
   t.ok(existsSync(join(folder, 'data')));
 });
 
-t.test('a read-only disk', { skip: whyNotMountable() ?? false }, async (t) => {
+t.test('a read-only disk is reported', { skip: whyNotMountable() ?? false }, async (t) => {
   const program = `import(${JSON.stringify(import.meta.resolve('./data-folder.ts'))}).then(({ prepareDataFolder }) =>
       console.log(JSON.stringify([prepareDataFolder(process.argv[1], process.env), prepareDataFolder(process.argv[1] + '/data', process.env)])))`;
   const disk = join(folder, 'disk');

@@ -7,7 +7,7 @@ import { formatLine } from './log.ts';
 /** Up to this length, the journal does not split a line. */
 const LINE_MAX_BYTES = 48 * 1024;
 
-t.test('a message with its fields', async (t) => {
+t.test('a message is written with its fields', async (t) => {
   t.equal(
     formatLine(false, 'warning', 'not stopped', { unit: 'a.service', why: 'no "such" unit', code: 5, none: null, left: undefined }),
     '<4>not stopped unit=a.service why="no \\"such\\" unit" code=5\n',

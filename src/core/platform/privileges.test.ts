@@ -1,7 +1,7 @@
 import t from 'tap';
 import { isMapped } from './privileges.ts';
 
-t.test('a user namespace has the users that its map has', async (t) => {
+t.test('a user namespace contains the users of its map', async (t) => {
   const machine = '         0          0 4294967295\n';
   t.ok(isMapped(0, machine));
   t.ok(isMapped(65_534, machine));

@@ -45,7 +45,7 @@ t.test('only unmodified mappings of the program may be released', async (t) => {
   t.same(unchangedMappings(smaps.replace(/^Swap:.*\n/gm, ''), node), [], 'what the kernel does not tell may be anything');
 });
 
-/** Resident memory from files before and after, in kB, what was said to be released, and what a program can do after that. */
+/** Resident file memory before and after in kB, the bytes reported as released, and what a program can still do afterwards. */
 function released(...options: string[]): { before: number; after: number; bytes: number; works: string } {
   const program = `
     import { readFileSync } from 'node:fs';
@@ -68,6 +68,6 @@ t.test('a process releases the pages of its program and continues', async (t) =>
   t.equal(works, 'all of it');
 });
 
-t.test('a Node without node:ffi keeps them', async (t) => {
+t.test('without node:ffi the pages are kept', async (t) => {
   t.match(released('--no-experimental-ffi'), { bytes: 0, works: 'all of it' });
 });

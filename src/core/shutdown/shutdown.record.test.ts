@@ -32,7 +32,7 @@ t.test('a request that an earlier run left in progress is interrupted', async (t
   t.match(settled(left, null, LATER), { outcome: 'interrupted' });
 });
 
-t.test('left in the last step it is completed if the machine has booted since', async (t) => {
+t.test('a request left in the last step is completed if the machine has booted since', async (t) => {
   const left: ShutdownRecord = { ...recordOf(CALL, HERE, DECIDED), step: 'power' };
   t.match(settled(left, 'boot-2', LATER), { outcome: 'completed', message: /started again/, ended: LATER });
   t.match(settled(left, 'boot-1', LATER), { outcome: 'interrupted' });

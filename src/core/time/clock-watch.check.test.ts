@@ -48,7 +48,7 @@ t.test('a step is recorded with the first sample after it, at any rate', async (
   }
 });
 
-t.test('so is a suspend', async (t) => {
+t.test('a suspend is recorded with the first sample after it, at any rate', async (t) => {
   const clocks = new MadeUpClocks();
   clocks.pass(2, 10);
   clocks.wallMs += 7200_000;

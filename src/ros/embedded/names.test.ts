@@ -2,14 +2,14 @@ import t from 'tap';
 import { HEALTH_STATUS } from '../interfaces.generated.ts';
 import { clientIdOf, hasTypeHash, replyTopicOf, requestTopicOf, topicOf, typeHashData } from './names.ts';
 
-t.test('names of topics and services', async (t) => {
+t.test('topics and services have their DDS names', async (t) => {
   t.equal(topicOf('/health_status'), 'rt/health_status');
   t.equal(topicOf('/robot1/health_status'), 'rt/robot1/health_status');
   t.equal(requestTopicOf('/safe_shutdown'), 'rq/safe_shutdownRequest');
   t.equal(replyTopicOf('/robot1/safe_shutdown'), 'rr/robot1/safe_shutdownReply');
 });
 
-t.test('user data', async (t) => {
+t.test('the type hash and the client id are read from user data', async (t) => {
   t.match(typeHashData(HEALTH_STATUS), /^typehash=RIHS01_[0-9a-f]{64};$/);
   t.ok(hasTypeHash(typeHashData(HEALTH_STATUS)));
   t.notOk(hasTypeHash(''), 'Humble announces no hash');

@@ -12,7 +12,7 @@ import type { ServiceType } from '../interfaces.ts';
 import { replyTopicOf, requestTopicOf } from './names.ts';
 import { type TransportRig, transportRig } from './testing/transport-rig.ts';
 
-/** Asks as a client does; its answers. */
+/** Sends a request as a client does; returns the responses. */
 async function ask(
   { other, time }: TransportRig,
   service: string,

@@ -15,7 +15,7 @@ import { ENTITY, entityOf, type Guid, guidOf, PID, prefixOf, VENDOR } from '../.
 import { SAFE_SHUTDOWN } from '../interfaces.generated.ts';
 import { ServiceServer } from './service-server.ts';
 
-/** What real clients announced and asked. */
+/** What real clients announced and requested. */
 interface Clients {
   readonly requests: readonly DataSubmessage[];
   readonly writers: ReadonlyMap<Guid, MatchedWriter>;
@@ -41,7 +41,7 @@ function clientsIn(scenes: RegExp, vendor: number): Clients {
   return {
     writers: new Map(matched),
     readers: readers.map(({ guid, userData }) => ({ guid, reliable: true, transientLocal: false, userData })),
-    // Each once, also where it was sent again.
+    // Each request once, even if it was sent again.
     requests: said
       .filter(({ sender, payload }) => payload !== null && writers.some(({ guid }) => guid === sender))
       .filter((one, i, all) => all.findIndex((other) => other.sender === one.sender && other.sequenceNumber === one.sequenceNumber) === i),
@@ -57,11 +57,11 @@ interface Rig {
   readonly time: VirtualTime;
   readonly server: ServiceServer;
   readonly calls: unknown[];
-  /** Requests that came again. */
+  /** Repeated requests. */
   readonly repeated: unknown[];
   readonly lines: string[];
   ask(data: DataSubmessage, writer: MatchedWriter, address?: string): void;
-  /** What the server has sent since, and to whom. */
+  /** What the server has sent since the last call, with its destination. */
   replies(): Promise<Reply[]>;
 }
 
@@ -112,7 +112,7 @@ function rig(
   };
 }
 
-/** A client's reader is found, and has answered the first heartbeat. */
+/** Matches the reader of a client, which has answered the first heartbeat. */
 function join(server: ServiceServer, reader: MatchedReader): void {
   server.replies.state.match(reader, 1000);
   server.replies.state.onAckNack(reader.guid, { base: 1, numbers: [] }, 1, true);
@@ -151,7 +151,7 @@ t.test('requests of real clients are read, and each reply goes to its client alo
   }
 });
 
-/** The reply names the reader that the client named, and the number of its request, under both ids. */
+/** Checks that the reply contains the reader that the client named, and the number of its request, under both ids. */
 function checkIdentity(t: Test, { to, change }: Reply, request: DataSubmessage): void {
   const { list } = ParameterList.read(change.inlineQos ?? Buffer.alloc(0), 0, true);
   for (const id of [PID.RELATED_SAMPLE_IDENTITY, PID.RELATED_SAMPLE_IDENTITY_FAST]) {
@@ -265,7 +265,7 @@ t.test('a reply waits for a reader that is discovered after the request', async 
   t.equal(time.pending, 0, 'but not for ever');
 });
 
-t.test('invalid requests', async (t) => {
+t.test('invalid requests are refused', async (t) => {
   const { server, calls, ask, replies } = rig(t);
   join(server, readerNumber(2));
   t.throws(() => ask({ ...request(1), payload: Buffer.from([0, 1, 0, 0, 1, 2, 3]) }, CLIENT), /header/);
@@ -276,7 +276,7 @@ t.test('invalid requests', async (t) => {
   t.same(calls, []);
 });
 
-t.test('from this machine or from another', async (t) => {
+t.test('requests of this machine are distinguished from those of others', async (t) => {
   const { calls, time, ask } = rig(t);
   for (const [i, address] of ['127.0.0.1', '10.0.0.1', '10.0.0.2'].entries()) ask(request(i + 1), CLIENT, address);
   await time.pass(0.1);
@@ -286,7 +286,7 @@ t.test('from this machine or from another', async (t) => {
   );
 });
 
-t.test('many clients: the remembered requests are bounded', async (t) => {
+t.test('the number of remembered requests is bounded with many clients', async (t) => {
   const { server, calls, time, ask } = rig(t);
   for (let i = 0; i < 5000; i += 1) {
     const prefix = `0110${i.toString(16).padStart(20, '0')}`;

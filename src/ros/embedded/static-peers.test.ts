@@ -9,7 +9,7 @@ async function addresses(place: Partial<GraphPlace>): Promise<{ found: string[];
   return { found, lines };
 }
 
-t.test('unicast addresses by discovery range', async (t) => {
+t.test('unicast addresses depend on the discovery range', async (t) => {
   const staticPeers = ['10.0.0.7', '10.0.0.8', '10.0.0.7'];
   t.same((await addresses({ staticPeers })).found, ['10.0.0.7', '10.0.0.8'], 'each once');
   t.same((await addresses({ staticPeers, discoveryRange: 'LOCALHOST' })).found, ['127.0.0.1', '10.0.0.7', '10.0.0.8']);

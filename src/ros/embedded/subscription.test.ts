@@ -63,7 +63,7 @@ function rig(t: Test, topics: SubscribedTopics): Rig {
   };
 }
 
-t.test('only the configured topics, with the last ten messages, and the publisher of each', async (t) => {
+t.test('receives only the configured topics, with the last ten messages, and the publisher of each', async (t) => {
   const { alerts, other, publish, statuses, subscription, time, writer } = rig(t, {
     healthStatus: '/a/health_status',
     alerts: '/a/alerts',
@@ -86,7 +86,7 @@ t.test('only the configured topics, with the last ten messages, and the publishe
   t.match(alerts, [{ ...ALERTED, topic: '/a/alerts', publisher: alert.guid, sequenceNumber: 1 }]);
 });
 
-t.test('all topics of the types, also with a lower QoS', async (t) => {
+t.test('receives all topics of the types, also with a lower QoS', async (t) => {
   const { other, publish, statuses, subscription, time, writer } = rig(t, { healthStatus: null, alerts: null });
   const writers = [writer('rt/well/being'), writer('rt/health_status', HEALTH_STATUS, false), writer('rq/no/topic')];
   await subscription.start();

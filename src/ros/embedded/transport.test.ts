@@ -81,7 +81,7 @@ t.test('after the removal of an address it rejoins with its history and its stat
   await time.pass(4);
   t.ok(asked.length > 0, 'static peers are asked again');
   t.ok(asked.every(({ from }) => from === '10.0.0.77'));
-  // It took its leave from an address that was not its own, which anybody could have done.
+  // The goodbye came from an address that was not its own, which any host could have sent.
   await time.pass(LEASE_SECONDS);
   t.equal(other.peerCount, 1, 'the old one is forgotten when its lease has ended');
   t.equal(transport.details().problem, null);
@@ -111,7 +111,7 @@ t.test('a failed rejoin is logged and retried without loss of history', async (t
   );
 });
 
-t.test('the safe shutdown is offered under the shared and the own name; without an answer of the handler none is sent', async (t) => {
+t.test('the safe shutdown has the shared name and its own name; without a response of the handler none is sent', async (t) => {
   const calls: unknown[] = [];
   const { time, transport, other, reads, writes } = transportRig(t, {
     listener: {
@@ -199,7 +199,7 @@ t.test('without the service its node is absent, and the health monitor publishes
   ]);
 });
 
-t.test('stopped at any moment, nothing stays open', async (t) => {
+t.test('nothing stays open, whenever the transport is stopped', async (t) => {
   const during = async (act: (rig: TransportRig) => Promise<unknown>): Promise<void> => {
     const all = transportRig(t);
     await act(all);

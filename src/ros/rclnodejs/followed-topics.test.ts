@@ -10,7 +10,7 @@ const own = [
   { topic: '/alerts', kind: 'alert' },
 ];
 
-t.test('the own topics with an empty graph', async (t) => {
+t.test('on an empty graph it follows its own topics', async (t) => {
   t.same(topicsToFollow([], names), own);
   const brain = graphNames({ node_name: 'health_monitor', namespace: '/brain' }, []);
   t.same(
@@ -19,7 +19,7 @@ t.test('the own topics with an empty graph', async (t) => {
   );
 });
 
-t.test('other topics by the end of their name and their type', async (t) => {
+t.test('other topics are found by the end of their name and their type', async (t) => {
   const graph = [
     { name: '/robot2/health_status', types: [HEALTH] },
     { name: '/robot1/alerts', types: [ALERT] },
@@ -48,13 +48,13 @@ t.test('the topics are bounded and stable', async (t) => {
   t.same(followed.slice(0, 2), own);
 });
 
-t.test("QoS class by a publisher's offer", async (t) => {
+t.test('the QoS class follows the offer of the publisher', async (t) => {
   t.equal(qosClassOf({ reliability: 1, durability: 1 }), 'transient local');
   t.equal(qosClassOf({ reliability: 2, durability: 1 }), 'best effort');
   t.equal(qosClassOf({ reliability: 1, durability: 2 }), 'volatile');
 });
 
-t.test('a subscription: configured topics, otherwise all of the type', async (t) => {
+t.test('a subscription follows the configured topics, otherwise all topics of the type', async (t) => {
   const graph = [
     { name: '/well/being', types: [HEALTH] },
     { name: '/a/health_status', types: [HEALTH] },

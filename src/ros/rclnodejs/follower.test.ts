@@ -46,7 +46,7 @@ function setUp() {
   return { follower, node, graph: library.graph, arrived, lines, topics };
 }
 
-t.test('the own topics from the start, with the default QoS of publishers', async (t) => {
+t.test('subscribes to its own topics from the start, with the default QoS of publishers', async (t) => {
   const { node, topics, follower, graph } = setUp();
   t.same(topics(), ['/health_status 12', '/alerts 12']);
   graph.publishers['/health_status'] = [OWN];
@@ -108,7 +108,7 @@ t.test('messages are handled outside of the callback of native code', async (t) 
   t.same(arrived, ['health /health_status one false', 'alert /alerts two true', 'alert /alerts two true']);
 });
 
-t.test('a topic without a publisher is unsubscribed, an own one never', async (t) => {
+t.test('a topic without a publisher is unsubscribed, its own topics never are', async (t) => {
   const { node, graph, follower, topics } = setUp();
   graph.topics.push({ name: '/robot1/health_status', types: [HEALTH] });
   graph.publishers['/robot1/health_status'] = [FULL];

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { applyVariables, isSecured, isSecurityEnforced, placeVariables } from './place.ts';
 
-t.test('the place as Iron and later distributions read it', async (t) => {
+t.test('domain and discovery range are set for Iron and later distributions', async (t) => {
   t.same(placeVariables('jazzy', { domainId: 7, discoveryRange: 'SUBNET', staticPeers: [] }), {
     ROS_DOMAIN_ID: '7',
     ROS_AUTOMATIC_DISCOVERY_RANGE: 'SUBNET',
@@ -15,7 +15,7 @@ t.test('the place as Iron and later distributions read it', async (t) => {
   });
 });
 
-t.test('as Humble reads it', async (t) => {
+t.test('domain and discovery range are set for Humble', async (t) => {
   const local = placeVariables('humble', { domainId: 3, discoveryRange: 'LOCALHOST', staticPeers: ['10.0.0.1'] });
   t.same(local, { ROS_DOMAIN_ID: '3', ROS_LOCALHOST_ONLY: '1' });
   t.match(placeVariables('humble', { domainId: 3, discoveryRange: 'OFF', staticPeers: [] }), { ROS_LOCALHOST_ONLY: '1' });

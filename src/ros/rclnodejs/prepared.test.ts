@@ -5,7 +5,7 @@ import { findRos } from './finding.ts';
 import { environmentFor, findPrepared, interfaceHash, preparedKey, preparedKeys, rclnodejsVersion } from './prepared.ts';
 import { fakePaths, fakePrefix, fakePrepared, sourcedEnvironment, write } from './testing/trees.ts';
 
-t.test('the key: distribution, version of rclnodejs, hash of the interfaces', async (t) => {
+t.test('the key consists of the distribution, the version of rclnodejs and the hash of the interfaces', async (t) => {
   const paths = fakePaths(t);
   const key = preparedKey('jazzy', paths);
   t.match(key, /^jazzy-2\.2\.0-[0-9a-f]{8}$/);
@@ -52,7 +52,7 @@ t.test('without rclnodejs there is no key, with a reason', async (t) => {
   t.equal(rclnodejsVersion(strange), null, 'a version that is no version');
 });
 
-t.test('without the interfaces neither', async (t) => {
+t.test('without the interfaces there is no key either', async (t) => {
   t.match(findPrepared('jazzy', { ...fakePaths(t), interfaces: '/nonexistent' }), { reason: /\/nonexistent cannot be read: ENOENT/ });
 });
 
@@ -66,7 +66,7 @@ t.test('a prepared copy is found by its key', async (t) => {
   t.same(preparedKeys(paths.preparedRoot), [key]);
 });
 
-t.test('prepared copies of other data folders are used after the own ones', async (t) => {
+t.test('prepared copies of other data folders are used after its own', async (t) => {
   const paths = fakePaths(t);
   const key = preparedKey('jazzy', paths) as string;
   const [other = ''] = paths.otherRoots;
@@ -94,14 +94,14 @@ t.test('a folder writable by other users is not used', async (t) => {
   t.match(findPrepared('jazzy', paths), { folder });
 });
 
-t.test('outdated: the interfaces have changed', async (t) => {
+t.test('a prepared copy for earlier interfaces is outdated', async (t) => {
   const paths = fakePaths(t);
   fakePrepared(paths, preparedKey('jazzy', paths) as string);
   write(paths.interfaces, { 'msg/Alert.msg': 'string other\n' });
   t.match(findPrepared('jazzy', paths), { reason: /^prepared for another version .*: run edge-health ros-setup again$/ });
 });
 
-t.test('incomplete, or for another architecture', async (t) => {
+t.test('a prepared copy that is incomplete or for another architecture is rejected', async (t) => {
   const paths = fakePaths(t);
   const key = preparedKey('jazzy', paths) as string;
   const folder = fakePrepared(paths, key);
@@ -120,7 +120,7 @@ t.test('incomplete, or for another architecture', async (t) => {
   t.match(findPrepared('jazzy', paths), { reason: /: run edge-health ros-setup/ }, 'a manifest cut short');
 });
 
-t.test('environment and prepared copy together', async (t) => {
+t.test('the environment and the prepared copy are checked together', async (t) => {
   const paths = fakePaths(t);
   const prefix = fakePrefix(t);
   const environment = sourcedEnvironment(prefix);

@@ -10,7 +10,7 @@ import { write } from './testing/trees.ts';
 
 const prepared: Prepared = { key: 'jazzy-2.2.0-1a2b3c4d', distro: 'jazzy', folder: '/data/ros/jazzy-2.2.0-1a2b3c4d' };
 
-/** Probes with a program of these lines. */
+/** Probes with a program that consists of these lines. */
 function probeWith(t: Test, source: string, changes: Partial<ProbeOptions> = {}): Promise<string | null> {
   const root = temporaryFolder(t);
   write(root, { 'program.cjs': source });
@@ -27,7 +27,7 @@ function probeWith(t: Test, source: string, changes: Partial<ProbeOptions> = {})
 
 const says = (expression: string): string => `process.stdout.write(JSON.stringify({ ok: false, error: ${expression} }) + '\\n')`;
 
-t.test('it works', async (t) => {
+t.test('a working middleware is reported as such', async (t) => {
   t.equal(await probeWith(t, `process.stdout.write('some library says hello\\n{"ok":true}\\n')`), null);
 });
 
@@ -66,7 +66,7 @@ t.test('a hang ends at the timeout', async (t) => {
   t.equal(await probeWith(t, 'setInterval(() => {}, 1000)', { timeoutSeconds: 0.2 }), 'no response within 0.2 s');
 });
 
-t.test('an end without an answer', async (t) => {
+t.test('a program that ends without a result is reported', async (t) => {
   t.equal(
     await probeWith(t, "process.stderr.write('cannot find module x\\n'); process.exitCode = 3"),
     'it ended with exit code 3: cannot find module x',

@@ -7,19 +7,19 @@ import { elfHead, fakePrefix, sourcedEnvironment, write } from './testing/trees.
 
 const look = (environment: NodeJS.ProcessEnv): SourcedRosResult => findSourcedRos(environment, []);
 
-t.test('nothing is sourced', async (t) => {
+t.test('an environment without ROS 2 is recognized', async (t) => {
   t.same(look({}), { state: 'none', reason: 'no ROS 2 is sourced' });
   t.same(look({ ROS_DISTRO: '', AMENT_PREFIX_PATH: '' }), { state: 'none', reason: 'no ROS 2 is sourced' });
   t.match(look({ ROS_DISTRO: 'noetic', ROS_VERSION: '1' }), { state: 'none', reason: /ROS 1 noetic/ });
 });
 
-t.test('a distribution is sourced', async (t) => {
+t.test('a sourced distribution is recognized', async (t) => {
   const prefix = fakePrefix(t);
   const librcl = join(prefix, 'lib/librcl.so');
   t.same(look(sourcedEnvironment(prefix)), { state: 'sourced', distro: 'jazzy', prefixes: [prefix], librcl });
 });
 
-t.test('a workspace over a distribution, and prefixes that are gone', async (t) => {
+t.test('a workspace over a distribution is recognized, and missing prefixes are ignored', async (t) => {
   const prefix = fakePrefix(t);
   const workspace = temporaryFolder(t);
   const environment = { ...sourcedEnvironment(prefix), AMENT_PREFIX_PATH: `${workspace}:/nonexistent:${prefix}` };
@@ -38,7 +38,7 @@ t.test('supported distributions are checked by their rcl version; unknown ones a
   }
 });
 
-t.test('broken, and why', async (t) => {
+t.test('a broken distribution is reported with the reason', async (t) => {
   const prefix = fakePrefix(t);
   const good = sourcedEnvironment(prefix);
   const cases: readonly (readonly [what: string, environment: NodeJS.ProcessEnv, reason: RegExp])[] = [
@@ -54,7 +54,7 @@ t.test('broken, and why', async (t) => {
   for (const [what, environment, reason] of cases) t.match(look(environment), { state: 'broken', reason }, what);
 });
 
-t.test('the middleware that RMW_IMPLEMENTATION names', async (t) => {
+t.test('the middleware that RMW_IMPLEMENTATION names is checked', async (t) => {
   const prefix = fakePrefix(t);
   const workspace = temporaryFolder(t);
   write(prefix, { 'lib/librmw_cyclonedds_cpp.so': elfHead() });
@@ -72,7 +72,7 @@ t.test('the middleware that RMW_IMPLEMENTATION names', async (t) => {
   });
 });
 
-t.test('a librcl that is not a library', async (t) => {
+t.test('a librcl that is not a library is reported', async (t) => {
   for (const [what, content, reason] of [
     ['text', 'not a library at all, but long enough', /librcl\.so is not a shared library/],
     ['empty', '', /is not a shared library/],
@@ -89,11 +89,11 @@ t.test('a librcl that is not a library', async (t) => {
   t.match(look(sourcedEnvironment(prefix)), { state: 'broken', reason: /not found/ }, 'a folder of that name');
 });
 
-t.test('a librcl that may not be read', async (t) => {
+t.test('a librcl that cannot be read is reported', async (t) => {
   const prefix = fakePrefix(t);
   chmodSync(join(prefix, 'lib/librcl.so'), 0o000);
   const found = look(sourcedEnvironment(prefix));
-  // root reads it all the same
+  // root can read it regardless
   if (process.getuid?.() === 0) t.equal(found.state, 'sourced');
   else t.match(found, { state: 'broken', reason: /cannot be read \(EACCES\)/ });
 });
@@ -104,7 +104,7 @@ t.test('librcl in a folder of the system counts', async (t) => {
   t.match(findSourcedRos(environment, [join(prefix, 'lib')]), { state: 'sourced', librcl: join(prefix, 'lib/librcl.so') });
 });
 
-t.test('the first prefix that has a file', async (t) => {
+t.test('of several prefixes, the first one that has the file counts', async (t) => {
   const [one, two] = [temporaryFolder(t), temporaryFolder(t)];
   write(two, { 'share/std_msgs/msg/String.msg': 'string data\n' });
   t.equal(inPrefixes([one, two], 'share/std_msgs/msg/String.msg'), join(two, 'share/std_msgs/msg/String.msg'));

@@ -42,7 +42,7 @@ function setUp(t: Test, topics: SubscribedTopics) {
   return { library, subscription, statuses, lines };
 }
 
-t.test('one node that only subscribes', async (t) => {
+t.test('one node exists, which only subscribes', async (t) => {
   const { library, lines, statuses, subscription } = setUp(t, { healthStatus: '/health_status', alerts: '/alerts' });
   await subscription.start();
   t.equal(process.env['ROS_DOMAIN_ID'], '42');

@@ -73,7 +73,7 @@ function setUp(t: Test, { observe = true, offerShutdown = true, enclave, shutdow
   return { transport, library, calls, statuses, lines, clock, publisher };
 }
 
-t.test('four nodes, their topics and types, and the place', async (t) => {
+t.test('four nodes are created with their topics and types, in the configured domain', async (t) => {
   const { transport, library, publisher } = setUp(t, { enclave: '/edge_health' });
   await transport.start();
   t.same(

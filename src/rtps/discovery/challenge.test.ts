@@ -45,7 +45,7 @@ t.test('a wrong number renews all; a repeated one or an answer to former numbers
   t.ok(challenge.answer(A, a2));
 });
 
-t.test('new numbers are above those a rediscovering participant knows, up to a limit', async (t) => {
+t.test('new numbers are above those that a rediscovering participant has seen, up to a limit', async (t) => {
   const challenge = new Challenge(WRITERS, MOST);
   t.notOk(challenge.answer(A, 4_000_000));
   t.ok(challenge.firstOf(A) > 4_000_000 && challenge.firstOf(A) < 4_100_000);
@@ -93,7 +93,7 @@ t.test('a hundred participants of one machine start at the same moment', async (
   const strangers = new Map<string | null, ForgedParticipant>();
   const readyAt = time.now() + 2;
   wire.onFlight = ({ datagram, to }) => {
-    // Busy as the machine is, none of them reads anything at first, and some are long gone when the others do.
+    // The machine is so busy that none of them reads anything at first, and some have left when the others do.
     const stranger = time.now() < readyAt ? undefined : strangers.get(destinationOf(datagram));
     const answer = stranger?.answer(datagram);
     if (answer) setTimeout(() => a.network.inject(answer, to, false), 20);
@@ -110,7 +110,7 @@ t.test('a hundred participants of one machine start at the same moment', async (
   t.equal(proven(), 95, `within ${(time.now() - began).toFixed(0)} s`);
 });
 
-t.test('a participant is rediscovered while it still knows this one', async (t) => {
+t.test('a participant is rediscovered while it still remembers this one', async (t) => {
   for (let round = 0; round < 8; round += 1) {
     const { time, side } = sides(t);
     const [a, b] = [side('10.0.0.1'), side('10.0.0.2')];
@@ -142,7 +142,7 @@ t.test('the limit of an address is reset after a time', async (t) => {
     a.network.inject(stranger.announcement(), '10.0.0.99', true);
     await time.pass(3);
   }
-  // It answers at last, when the limit of its address is long reached.
+  // It answers long after the limit of its address was reached.
   const b = side('10.0.0.99');
   await b.participant.start();
   await time.pass(30);

@@ -23,7 +23,7 @@ function list(payload: Buffer): ParameterList {
   return found;
 }
 
-t.test('a participant, written and read', async (t) => {
+t.test('a participant is written and read back', async (t) => {
   const own = {
     prefix: PREFIX,
     vendor: VENDOR.CYCLONE_DDS,
@@ -54,7 +54,7 @@ t.test('a participant, written and read', async (t) => {
   t.equal(list(participantKey(PREFIX)).guid(PID.PARTICIPANT_GUID), guidOf(PREFIX, ENTITY.PARTICIPANT));
 });
 
-t.test('optional parameters of a participant', async (t) => {
+t.test('optional parameters of a participant may be missing', async (t) => {
   const guid = guidOf(PREFIX, ENTITY.PARTICIPANT);
   const said = readParticipant(list(new ParameterWriter().guid(PID.PARTICIPANT_GUID, guid).payload()), 3);
   const silence = { vendor: 0, domain: null, name: '', userData: '', leaseSeconds: 100, metaUnicast: [], userUnicast: [] };
@@ -73,7 +73,7 @@ t.test('optional parameters of a participant', async (t) => {
   t.equal(readParticipant(list(tagged), 0), null, 'a domain tag');
 });
 
-t.test('an endpoint, written and read', async (t) => {
+t.test('an endpoint is written and read back', async (t) => {
   const endpoint = { guid: GUID, topic: 'rt/health_status', type: 'pkg::msg::dds_::Type_', userData: 'typehash=RIHS01_00;' };
   for (const [reliable, durability] of [
     [true, 1],
@@ -84,13 +84,13 @@ t.test('an endpoint, written and read', async (t) => {
   }
 });
 
-t.test('optional parameters of an endpoint: a reader is best effort, a writer reliable', async (t) => {
+t.test('optional parameters of an endpoint may be missing: a reader is best effort, a writer reliable', async (t) => {
   const payload = new ParameterWriter().guid(PID.ENDPOINT_GUID, GUID).text(PID.TOPIC_NAME, 't').text(PID.TYPE_NAME, 'T').payload();
   t.same(readEndpoint(list(payload), false).qos, { ...OWN_QOS, reliable: false, durability: 0 });
   t.same(readEndpoint(list(payload), true).qos, { ...OWN_QOS, reliable: true, durability: 0 });
 });
 
-t.test('all parameters of an endpoint', async (t) => {
+t.test('all parameters of an endpoint are read', async (t) => {
   const payload = new ParameterWriter()
     .guid(PID.ENDPOINT_GUID, GUID)
     .text(PID.TOPIC_NAME, 't')
@@ -108,7 +108,7 @@ t.test('all parameters of an endpoint', async (t) => {
   t.ok(read.expectsInlineQos);
 });
 
-t.test('an endpoint without a required parameter', async (t) => {
+t.test('an endpoint without a required parameter is refused', async (t) => {
   const parts = {
     [PID.ENDPOINT_GUID]: Buffer.from(GUID, 'hex'),
     [PID.TOPIC_NAME]: Buffer.from('\x02\0\0\0t\0'),
@@ -121,7 +121,7 @@ t.test('an endpoint without a required parameter', async (t) => {
   }
 });
 
-t.test('the end of an instance', async (t) => {
+t.test('the end of an instance is written and read back', async (t) => {
   const read = (qos: Buffer): ParameterList => ParameterList.read(qos, 0, true).list;
   const end = read(endOfInstance(GUID));
   t.ok(isEnd(end));

@@ -95,7 +95,7 @@ t.test('an announcement is kept as a copy, unless it is large', async (t) => {
   t.equal(peer?.announcement.length, 0);
 });
 
-t.test('choice of the address to send to', async (t) => {
+t.test('the address to send to is chosen', async (t) => {
   const far = { address: '172.17.0.1', port: 7410 };
   const lan = { address: '10.0.1.2', port: 7410 };
   const wlan = { address: '192.168.7.9', port: 7410 };
@@ -126,7 +126,7 @@ t.test('another address is used only after a timeout of the chosen one', async (
   t.same(a.user, { address: '192.168.4.2', port: 7411 });
 });
 
-t.test('a changed announcement: other addresses, another lease', async (t) => {
+t.test('a changed announcement gives other addresses and another lease', async (t) => {
   const peers = new Peers();
   const a = add(peers, 1, 0);
   peers.prove(a);
@@ -139,7 +139,7 @@ t.test('a changed announcement: other addresses, another lease', async (t) => {
   t.same(a.user, { address: '10.0.1.7', port: 7413 });
 });
 
-t.test('a peer with a changed, unannounced address', async (t) => {
+t.test('a peer whose address changed without an announcement is handled', async (t) => {
   const peers = new Peers();
   const a = add(peers, 1, 0);
   const moved = '10.0.1.99';
@@ -189,7 +189,7 @@ t.test('samples are sent to the proven address', async (t) => {
   t.same(add(peers, 2, 0, { userUnicast: [...elsewhere, { address: '10.0.1.2', port: 7413 }] }).user, { address: '10.0.1.2', port: 7413 });
 });
 
-t.test('order of challenges at an address', async (t) => {
+t.test('challenges at an address have an order', async (t) => {
   const peers = new Peers();
   const [a, b] = [add(peers, 1, 0), add(peers, 2, 0)];
   add(peers, 3, 0, { metaUnicast: [{ address: '10.0.1.3', port: 7410 }] });

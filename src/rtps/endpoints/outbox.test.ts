@@ -45,7 +45,7 @@ t.test('a deadline in the past fires in a later turn of the event loop', async (
   let times = 0;
   const agenda = new Agenda(time.now, () => {
     times += 1;
-    // As long as work is due, a turn of the event loop in between.
+    // While work is due, there is a turn of the event loop in between.
     if (times < 3) agenda.set(10);
   });
   agenda.set(10);

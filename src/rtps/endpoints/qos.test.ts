@@ -4,7 +4,7 @@ import { incompatiblePolicy, OWN_QOS, type Qos } from './qos.ts';
 const STRICT: Qos = { ...OWN_QOS, reliable: true, durability: 1 };
 const LAX: Qos = { ...OWN_QOS, reliable: false, durability: 0 };
 
-/** Offered, requested, and what keeps the two apart: DDS 1.4, 2.2.3, row by row. */
+/** Offered QoS, requested QoS and the policy in which they are incompatible: DDS 1.4, 2.2.3, row by row. */
 const TABLE: readonly (readonly [what: string, offered: Partial<Qos>, requested: Partial<Qos>, policy: string | null])[] = [
   ['the same', {}, {}, null],
   ['reliable for best effort', { reliable: true }, { reliable: false }, null],

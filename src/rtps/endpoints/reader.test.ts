@@ -99,7 +99,7 @@ t.test('gaps', async (t) => {
   t.same(delivered, ['3', '5']);
 });
 
-t.test('best effort: newer samples on arrival', async (t) => {
+t.test('best effort: newer samples are delivered on arrival', async (t) => {
   for (const options of [{ reliable: false }, { writer: { ...WRITER, reliable: false } }]) {
     const { reader, delivered, due, gap, heartbeat, poll } = readerRig(options);
     for (const number of [3, 1, 4, 4, 9]) reader.onData(data(number), SOURCE);
@@ -178,7 +178,7 @@ t.test('many heartbeats in a short time do not exhaust the retries', async (t) =
   t.equal(reader.skipped, 0);
 });
 
-t.test('unmatched during a delivery', async (t) => {
+t.test('a writer may be unmatched during a delivery', async (t) => {
   const budget = new OctetBudget(10_000);
   const delivered: number[] = [];
   const reader: StatefulReader = new StatefulReader({
@@ -203,7 +203,7 @@ t.test('unmatched during a delivery', async (t) => {
   );
 });
 
-t.test('matched twice is matched once', async (t: Test) => {
+t.test('a writer matched twice is matched once', async (t: Test) => {
   const { reader, delivered } = readerRig();
   reader.onData(data(1), SOURCE);
   reader.match(WRITER, 5);
@@ -240,7 +240,7 @@ t.test('a number far ahead needs confirmation', async (t) => {
   t.same(poll(4), [`has ${FAR + 3}:`]);
 });
 
-t.test('of a best-effort writer the next sample confirms it', async (t) => {
+t.test('from a best-effort writer the next sample confirms it', async (t) => {
   const FAR = 2 ** 40;
   const { reader, delivered, farAhead } = readerRig({ reliable: false });
   for (const number of [100_000, 100_001, FAR, FAR, 100_002, 100_003, FAR + 9, FAR + 10]) reader.onData(data(number), SOURCE);

@@ -28,7 +28,7 @@ t.test('to a reliable reader: data and a heartbeat, heartbeats until it acknowle
   t.same(poll(writer, 30), { sent: [], due: Number.POSITIVE_INFINITY });
 });
 
-t.test('a periodic writer asks for an acknowledgement with every fifth sample, and when no other sample follows', async (t) => {
+t.test('a periodic writer requests an acknowledgement with every fifth sample, and when no other sample follows', async (t) => {
   const writer = topicWriter({ depth: 10, isPeriodic: true });
   const a = reader('a');
   writer.match(a, 0);
@@ -169,7 +169,7 @@ t.test('transient local: a GAP for a change of another reader is sent with the n
   t.same(poll(writer, 1.2).sent, ['a: heartbeat 1-50'], 'the other is left alone, also by what is sent again');
   ackNack(writer, a, 51);
   t.ok(writer.isIdle, 'no reader has to acknowledge a change that is not for it');
-  // A question of the other is answered with all that it has to know.
+  // A request of the other reader is answered with everything that it needs.
   ackNack(writer, b, 1, [], false);
   t.match(poll(writer, 2).sent, [/^b: gap 1 .* 50, heartbeat 1-50$/]);
   ackNack(writer, b, 51);
@@ -262,13 +262,13 @@ t.test('resending is limited by a budget', async (t) => {
   t.ok(polls < 40, `${polls} polls: it does not wait in a circle`);
 });
 
-t.test('repeated requests of everything are answered up to a limit', async (t) => {
+t.test('repeated requests for everything are answered up to a limit', async (t) => {
   const writer = topicWriter({ depth: 10 });
   const a = reader('a');
   writer.match(a, 0);
   for (let i = 0; i < 30_000; i += 1) writer.write(change());
   poll(writer, 0);
-  // Less than what one datagram may hold of them, from behind so that none of it is acknowledged.
+  // Less than what one datagram may hold of them, from the end, so that none of it is acknowledged.
   for (let base = 29_000; base > 1000; base -= 256) {
     ackNack(
       writer,

@@ -23,7 +23,7 @@ interface Rig {
   readonly participant: TestParticipant;
   readonly network: MemoryNetwork;
   readonly writer: LocalWriter;
-  /** The datagrams that the victim was sent. */
+  /** The datagrams that were sent to the victim. */
   readonly sent: Buffer[];
   /** The attacker sends a datagram with the source address `from`. */
   attack(datagram: Buffer, from: string): void;
@@ -232,7 +232,7 @@ t.test('invented participants at the address of a real one do not increase the t
   const honest = atVictim(1000);
   present.set(honest.prefix, honest);
   network.inject(honest.announcement(), VICTIM, false);
-  // What it answers, the rig leaves to the test: it is at the victim's address.
+  // The rig leaves its answers to the test, because it is at the address of the victim.
   await it.time.pass(0.01);
   for (const datagram of sent.splice(0)) network.inject(honest.answer(datagram) ?? Buffer.alloc(0), VICTIM, false);
   t.ok(participant.isProven(honest.prefix));

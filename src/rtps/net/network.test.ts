@@ -14,7 +14,7 @@ const MACHINE = {
   wlan0: [entry('192.168.0.7', 'IPv4', false)],
 };
 
-t.test('choice of interfaces', async (t) => {
+t.test('interfaces are chosen by the configuration', async (t) => {
   const all = allInterfaces(MACHINE);
   const names = (list: readonly Interface[]): string[] => list.map(({ name, address }) => `${name} ${address}`);
   t.same(names(all), ['lo 127.0.0.1', 'eth0 10.0.0.5', 'eth0 10.0.1.5', 'wlan0 192.168.0.7']);
@@ -124,7 +124,7 @@ t.test('own addresses', async (t) => {
 t.test('when the interfaces cannot be read, the former ones are used, and it is logged once', async (t) => {
   let all: (() => Interface[]) | null = () => allInterfaces(MACHINE);
   const network = new UdpNetwork(false, () => {
-    // Its descriptors are used up: it takes a socket to ask.
+    // No descriptor is free, and reading the interfaces takes a socket.
     if (!all) throw Object.assign(new Error('A system error occurred'), { code: 'ERR_SYSTEM_ERROR' });
     return all();
   });
@@ -157,7 +157,7 @@ t.test('without a free port `open` rejects and leaves no socket open', async (t)
   t.teardown(() => {
     for (const socket of taken) socket.close();
   });
-  // In the last domain there are few.
+  // The last domain has few ports.
   const [first, last] = [ports.metaUnicast(MAX_DOMAIN, 0), 65535];
   for (let port = first; port <= last; port += 2) {
     const socket = createSocket('udp4');

@@ -4,9 +4,9 @@ import { runInNewContext } from 'node:vm';
 setFlagsFromString('--expose-gc');
 const gc = runInNewContext('gc') as () => void;
 
-/** Octets that are in use by objects and buffers, after what can be collected has been. */
+/** Octets in use by objects and buffers after a garbage collection. */
 export function heapOctets(): number {
-  // Buffers are given back in the background of one collection, and counted by the next.
+  // Buffers are released in the background of one collection, and counted by the next.
   gc();
   gc();
   const { heapUsed, external } = process.memoryUsage();

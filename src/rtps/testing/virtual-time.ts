@@ -1,4 +1,4 @@
-/** What of tap's Test is needed to put the real timers back. */
+/** The part of Test in tap that is needed to restore the real timers. */
 interface Teardown {
   teardown(restore: () => void): unknown;
 }
@@ -10,8 +10,8 @@ interface Timer {
 }
 
 /**
- * Time that passes on command: takes the place of setTimeout until the end of the test. What is due happens in order, and promises
- * get their turn in between.
+ * Time that passes on command: it replaces setTimeout until the end of the test. What is due happens in order, and promises settle in
+ * between.
  */
 export class VirtualTime {
   /** Seconds, as a monotonic clock gives them. */
@@ -39,7 +39,7 @@ export class VirtualTime {
     return this.#timers.size;
   }
 
-  /** Does everything that is due in the next `seconds`. */
+  /** Runs everything that is due in the next `seconds`. */
   async pass(seconds: number): Promise<void> {
     const end = this.#seconds + seconds;
     for (;;) {
@@ -53,7 +53,7 @@ export class VirtualTime {
     this.#seconds = end;
   }
 
-  /** The clock goes on, and nothing happens: the process was stopped. */
+  /** The clock advances and nothing happens: the process was stopped. */
   freeze(seconds: number): void {
     this.#seconds += seconds;
   }
@@ -68,7 +68,7 @@ export class VirtualTime {
   }
 }
 
-/** Lets every promise that can settle do so. */
+/** Lets every promise settle that can. */
 function settled(): Promise<void> {
   return new Promise((done) => setImmediate(done));
 }

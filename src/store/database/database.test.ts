@@ -14,7 +14,7 @@ t.test('a commit survives a power cut', async (t) => {
   db.close();
 });
 
-t.test('an incomplete database, or a file that is none, is kept under another name and a new one created', async (t) => {
+t.test('an incomplete database, or a file that is not one, is kept under another name, and a new one is created', async (t) => {
   const path = join(temporaryFolder(t), 'edge-health.db');
   openDatabase(path, NOW).db.close();
   const whole = readFileSync(path);

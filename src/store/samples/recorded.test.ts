@@ -174,7 +174,7 @@ t.test('remote nodes are returned with their last receive time and latest time s
   }
 });
 
-t.test('a name that passes from one machine to another', async (t) => {
+t.test('a name that moves from one machine to another is handled', async (t) => {
   const opened = testArchive(t, NOW);
   const add = (node: string, at: number): void => {
     opened.archive.append(at, node, toColumns([row(at)]));

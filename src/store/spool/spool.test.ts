@@ -125,7 +125,7 @@ t.test('any statuses are parsed back from their lines', async (t) => {
   t.pass();
 });
 
-t.test('foreign and damaged lines are skipped', async (t) => {
+t.test('unknown and damaged lines are skipped', async (t) => {
   const good = line(row(7));
   const poison = [
     '',

@@ -1,4 +1,4 @@
-/** What a fault works with: a healthy machine, those who observe it from outside, and the checks of what must hold. */
+/** What a fault uses: a healthy machine, observers outside of it, and the checks of what must hold. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -22,7 +22,7 @@ export const DATABASE = `${STATE}/edge-health.db`;
 /** The write-ahead buffer in memory, of the last minute. */
 export const SPOOL = '/run/edge-health/spool';
 
-/** Only decides how long a broken service is waited for; a target says how soon it should be. */
+/** Only decides how long to wait for a broken service; a target defines how soon it should recover. */
 const LIMIT_SECONDS = 120;
 /** An older sample is not current. */
 const FRESH_SECONDS = 2;
@@ -32,7 +32,7 @@ const GAP_TARGET_SECONDS = 3;
 
 export const pause = (seconds: number): Promise<void> => new Promise((later) => setTimeout(later, seconds * 1000));
 
-/** A machine that runs, with its observers. */
+/** A running machine with its observers. */
 export interface Machine {
   readonly appliance: Appliance;
   readonly stream: EventStreamClient;
@@ -44,15 +44,15 @@ export interface Machine {
 
 export interface FinishOptions {
   readonly observed: string;
-  /** As `recovered` returned it; null: nothing ever stopped. */
+  /** The result of `recovered`; null: nothing ever stopped. */
   readonly recoverySeconds: number | null;
-  /** What had been stored before this moment (ms since the epoch) was removed by the fault itself. Left out: every received status must be stored. */
+  /** Data stored before this moment (ms since the epoch) was removed by the fault itself. Omitted: every received status must be stored. */
   readonly removedBeforeMs?: number;
-  /** Where the clock of the machine cannot be used to count: what the fault itself has counted. */
+  /** If the clock of the machine cannot be used to count: what the fault itself has counted. */
   readonly counts?: { readonly samplesLost: number | null; readonly alertsLost: number | null };
 }
 
-/** The service's process and how often systemd restarted it, to be compared later. */
+/** The process of the service and how often systemd restarted it, for a later comparison. */
 export interface ServiceProcess {
   readonly pid: number;
   readonly restarts: number;
@@ -91,7 +91,7 @@ export class FaultBench implements Machine {
 
   /** Proves that the machine is healthy, and starts the alert load and the counting. */
   async begin(): Promise<void> {
-    // Starts that an earlier fault forced do not count towards this one's start limit.
+    // Starts that an earlier fault forced must not count towards this one's start limit.
     await this.machine.run(['systemctl', 'reset-failed', UNIT]);
     this.load?.start();
     await this.untilHealthy(Date.now());
@@ -100,7 +100,7 @@ export class FaultBench implements Machine {
     await this.untilHealthy(this.beganMs);
   }
 
-  /** Registers what removes the fault; it is done however the fault ends. */
+  /** Registers a function that removes the fault; it is called however the fault ends. */
   teardown(action: () => unknown): void {
     this.#teardowns.teardown(action);
   }
@@ -114,14 +114,14 @@ export class FaultBench implements Machine {
     this.#t.comment(text);
   }
 
-  /** Asserts something that must hold. The fault goes on where it does not. */
+  /** Asserts something that must hold. The fault continues if it does not. */
   check(what: string, holds: boolean, found?: unknown): void {
     const shown = holds || found === undefined ? {} : { found: textOf(found) };
     this.checks.push({ what, holds, ...shown });
     this.#t.ok(holds, what, shown);
   }
 
-  /** The same for something that is asked for; what is thrown is what was found. */
+  /** The same for something asynchronous; an error counts as what was found. */
   async checkAsync(what: string, holds: () => Promise<boolean>): Promise<void> {
     try {
       this.check(what, await holds());
@@ -130,7 +130,7 @@ export class FaultBench implements Machine {
     }
   }
 
-  /** Asserts that something comes to hold. */
+  /** Asserts that something will hold within a time. */
   checkEventually(what: string, holds: () => boolean | Promise<boolean>, found?: () => string): Promise<void> {
     return this.checkAsync(what, async () => {
       await this.machine.until(holds, LIMIT_SECONDS, found);
@@ -138,13 +138,13 @@ export class FaultBench implements Machine {
     });
   }
 
-  /** Records whether a figure meets its target. That depends on the machine as well, so no fault fails by it. */
+  /** Records whether a figure meets its target. That depends on the machine as well, so that no fault fails because of it. */
   target(what: string, met: boolean, found: string): void {
     this.targets.push({ what, met, found });
     if (!met) this.comment(`target not met: ${what} (${found})`);
   }
 
-  /** What is wrong as a user sees it: unit, REST, store, topic. Null: all is well, with samples stamped after `sinceMs`. */
+  /** The problem as a user sees it: unit, REST, store, topic. Null: all is well, with samples stamped after `sinceMs`. */
   async problem(sinceMs = Date.now() - FRESH_SECONDS * 1000): Promise<string | null> {
     let health: HealthStatus;
     let status: StatusDocument;
@@ -162,7 +162,7 @@ export class FaultBench implements Machine {
     return null;
   }
 
-  /** Waits until all is well, and returns how many seconds after `sinceMs` that was. Throws with the problem and the journal otherwise. */
+  /** Waits until all is well, and returns how many seconds after `sinceMs` that was. Otherwise throws with the problem and the journal. */
   async untilHealthy(sinceMs: number): Promise<number> {
     let problem: string | null = null;
     try {
@@ -183,7 +183,7 @@ export class FaultBench implements Machine {
     return Date.now();
   }
 
-  /** Seconds from a moment until all is well again, with the target for them. Without recovery the fault has failed and ends. */
+  /** Seconds from a moment until all is well again, with their target. Without recovery the fault has failed and ends. */
   async recovered(sinceMs: number, targetSeconds: number): Promise<number> {
     const what = 'everything serves again';
     try {
@@ -202,7 +202,7 @@ export class FaultBench implements Machine {
     return this.recovered(await this.inject(action), targetSeconds);
   }
 
-  /** Waits until the fault has lasted for as many statuses as belong to so many seconds, all of them published by stream and topic. */
+  /** Waits until the fault has lasted for the statuses of this many seconds, all of them published by stream and topic. */
   async checkPublishing(seconds: number): Promise<void> {
     const fromMs = Date.now();
     const wanted = Math.ceil(seconds * this.hertz);
@@ -318,13 +318,13 @@ export class FaultBench implements Machine {
     };
   }
 
-  /** Writes everything recorded so far to the database, as a backup does; returns when that was (ms since the epoch). */
+  /** Writes everything recorded so far to the database, as a backup does; returns the moment when that was done (ms since the epoch). */
   async flush(): Promise<number> {
     await this.#snapshot();
     return Date.now();
   }
 
-  /** Whether SQLite finds a copy of the database whole, which is taken over REST as a backup does. */
+  /** Whether SQLite finds a copy of the database intact, which is requested over REST as a backup does. */
   async databaseIsIntact(): Promise<boolean> {
     const copy = await this.#snapshot();
     const teardowns = new Teardowns();
@@ -356,7 +356,7 @@ export class FaultBench implements Machine {
   async #untilAlertsMatchLoad(): Promise<void> {
     await this.machine.until(
       async () => {
-        // A service under a fault may not answer; then it is asked again.
+        // A service under a fault may not respond; then the request is repeated.
         const open = await this.appliance.openAlertIds(LOAD_METRIC).catch(() => null);
         return open !== null && open.length === (this.load?.isHigh ? 1 : 0);
       },
@@ -378,7 +378,7 @@ export function changeKey({
   return `${alert_id} ${severity}${resolved ? ' resolved' : ''} ${timestamp}`;
 }
 
-/** How many there are, and the first few. */
+/** Their number, and the first few of them. */
 function stampsText(stamps: readonly number[]): string {
   const some = stamps.slice(0, 5).map((stamp) => new Date(stamp).toISOString());
   return `${stamps.length}: ${some.join(', ')}${stamps.length > some.length ? ' …' : ''}`;

@@ -1,6 +1,6 @@
 /**
- * Registers faults as tests of tap, one file for each family. `npm run test:system -- faults` runs those of the core, `npm run faults` all or
- * those it is asked for, and collects the results. Environment:
+ * Registers faults as tests of tap, one file for each family. `npm run test:system -- faults` runs those of the core, `npm run faults` runs
+ * all or the given ones and collects the results. Environment:
  *
  * - EDGE_HEALTH_FAULTS: `core` (default), `all`, `list` (registers no test, only writes what there is), or names of faults and families
  * - EDGE_HEALTH_FAULTS_RESULTS: folder that takes a JSON file for each selected fault, with its result once it has run
@@ -16,7 +16,7 @@ import { type BootOptions, Machines } from './machines.ts';
 import type { FaultDescription, FaultRecord, FaultResult, Figures } from './report.ts';
 
 export interface FaultOptions {
-  /** Whether it belongs to the part that runs with the other system tests. */
+  /** Whether it belongs to the core, which runs with the other system tests. */
   readonly core?: boolean;
   /** What must hold during and after the fault, in a sentence. */
   readonly expected: string;
@@ -61,7 +61,7 @@ function write(fault: FaultDescription, suite: Suite, result: FaultResult | null
 export type RegisterFault = (name: string, options: FaultOptions, run: (bench: FaultBench) => Promise<Figures>) => void;
 
 /**
- * The faults of a family. `run` begins on a machine that is proven healthy, states with `bench.check` what must hold, and ends with
+ * The faults of a family. `run` begins on a machine that is proven healthy, checks with `bench.check` what must hold, and ends with
  * `bench.finish`, which adds what must hold after every fault. Faults with equal `boot` options that follow each other share a machine.
  */
 export function faultsOf(family: string): RegisterFault {

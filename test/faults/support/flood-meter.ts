@@ -1,4 +1,4 @@
-/** Floods of the service from other computers, and what they do to it. */
+/** Floods of the service from other computers, and their effects on it. */
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -17,11 +17,11 @@ export const PRIORITY = { [dropIn('priority')]: '[Service]\nNice=-10\n' };
 
 const HTTP = join(import.meta.dirname, 'flood-program.ts');
 const POLL_MS = 250;
-/** Of MemoryMax of the unit. */
+/** Share of MemoryMax of the unit. */
 const MEMORY_SHARE = 0.8;
 const LIMIT_SECONDS = 120;
 
-/** A program in a host that prints `begins`, and at its end a line of JSON. */
+/** A program in a host that prints `begins`, and a line of JSON at its end. */
 export class FloodProgram {
   readonly #process: ChildProcess;
   #text = '';
@@ -45,7 +45,7 @@ export class FloodProgram {
     return started;
   }
 
-  /** Waits for its end, or ends it now; its last line. */
+  /** Waits for its end, or ends it now; returns its last line. */
   async end<T>(now: boolean): Promise<T> {
     if (this.#process.exitCode === null && this.#process.signalCode === null) {
       const closed = once(this.#process, 'close');
@@ -68,7 +68,7 @@ export function attacker(bench: FaultBench): Host {
   return host;
 }
 
-/** What a regular client got. */
+/** The responses that a regular client got. */
 interface Served {
   readonly served: number;
   readonly failed: number;
@@ -119,7 +119,7 @@ export class FloodMeter {
     return new FloodMeter(bench, pid, service, before, await flood(bench, bench.lan.neighbour, 'regular', 0));
   }
 
-  /** The flood is over: checks what had to hold meanwhile, and that all is as before. */
+  /** Ends the flood: checks what had to hold meanwhile, and that all is as before. */
   async end(): Promise<Metered> {
     const bench = this.#bench;
     const endedMs = Date.now();
@@ -150,7 +150,7 @@ export class FloodMeter {
     return { seconds, missed, mostBytes, regular, recoverySeconds };
   }
 
-  /** Connections and open files are as many as before; after how many seconds. */
+  /** Waits until connections and open files are as many as before; returns after how many seconds. */
   async #untilAsBefore(endedMs: number): Promise<number> {
     const bench = this.#bench;
     const { process, rest, ros } = this.#before;

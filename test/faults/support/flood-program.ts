@@ -12,12 +12,12 @@ const counts = { opened: 0, failed: 0, closed: 0, sentBytes: 0, answers: {} as R
 const open = new Set<Socket>();
 let isOver = false;
 
-/** What one connection does once it is open; the answer is read unless `reads` is false. */
+/** What one connection does once it is open; the response is read unless `reads` is false. */
 interface Behaviour {
   readonly atOnce: number;
   readonly begin: (socket: Socket) => void;
   readonly reads?: boolean;
-  /** Between the end of a connection and the one that replaces it. */
+  /** The pause between the end of a connection and the one that replaces it. */
   readonly restMs?: number;
 }
 
@@ -102,7 +102,7 @@ function connection(behaviour: Behaviour): void {
     const status = isFirst ? /^HTTP\/1\.1 (\d{3})/.exec(chunk.toString('latin1', 0, 20))?.[1] : undefined;
     if (status) counts.answers[status] = (counts.answers[status] ?? 0) + 1;
     isFirst = false;
-    // A client that does not read takes the start of the answer, and nothing after it.
+    // A client that does not read receives the start of the response, and nothing after it.
     if (behaviour.reads === false) socket.pause();
   };
   socket.on('data', read);

@@ -2,7 +2,7 @@
 import type { LossyLink } from '../../../testkit/network/lossy-link.ts';
 import { type Host, type Interface, Network, type Segment } from '../../../testkit/network/network.ts';
 
-/** A network with the machine and a neighbour in it; the neighbour is where users of the machine are. */
+/** A network with the machine and a neighbour, which is where users of the machine are. */
 export interface Lan {
   readonly network: Network;
   readonly segment: Segment;
@@ -11,7 +11,7 @@ export interface Lan {
   readonly interface: Interface;
   /** Another computer, at 10.77.1.2. */
   readonly neighbour: Host;
-  /** The link of the machine, where it can be made bad. */
+  /** The link of the machine, if it can be degraded. */
   readonly link: LossyLink | null;
 }
 

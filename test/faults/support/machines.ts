@@ -1,4 +1,6 @@
-/** The machines that faults run on: containers with the installed package, kept as long as the next fault needs the same and all is well. */
+/**
+ * The machines on which faults run: containers with the installed package, kept as long as the next fault needs the same and all is well.
+ */
 import type { Test } from 'tap';
 import { Appliance, UNIT } from '../../../testkit/container/appliance.ts';
 import type { Suite } from '../../../testkit/container/images.ts';
@@ -19,13 +21,13 @@ export interface BootOptions {
   readonly config?: Readonly<Record<string, unknown>>;
   /** A disk of its own for a folder, which can be filled and frozen. */
   readonly disk?: { readonly path: string; readonly megabytes: number };
-  /** Files that are there before it boots: text by path. */
+  /** Files that exist before it boots: text by path. */
   readonly files?: Readonly<Record<string, string>>;
-  /** An interface in a network with a neighbour, instead of loopback alone; `lossy`: over a link that can be made bad. */
+  /** An interface in a network with a neighbour, instead of loopback alone; `lossy`: over a link that can be degraded. */
   readonly lan?: 'good' | 'lossy';
-  /** The Debian release it must be; else that of the fault run. */
+  /** The required Debian release; otherwise that of the fault run. */
   readonly suite?: Suite;
-  /** Whether a DDS subscriber listens to the topics; yes by default. */
+  /** Whether a DDS subscriber receives the topics; yes by default. */
   readonly topic?: boolean;
   /** Whether alerts are raised and resolved all the time (testkit/weeks/alert-load.ts); yes by default. */
   readonly alertLoad?: boolean;
@@ -56,7 +58,7 @@ export class Machines {
     this.suite = suite;
   }
 
-  /** Runs a fault on a machine that is proven healthy, and returns what came of it. Does not throw. */
+  /** Runs a fault on a machine that is proven healthy, and returns its result. Does not throw. */
   async run(t: Test, boot: BootOptions, run: (bench: FaultBench) => Promise<Figures>): Promise<Omit<FaultResult, 'seconds'>> {
     let bench: FaultBench | null = null;
     let figures: Figures;

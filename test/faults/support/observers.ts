@@ -1,4 +1,4 @@
-/** Who observes the machine from outside during a fault: a client of the event stream, and a DDS subscriber. */
+/** The observers of the machine during a fault, outside of it: a client of the event stream, and a DDS subscriber. */
 import { type ClientRequest, get } from 'node:http';
 import { eventParser, type ServerEvent } from '../../../src/client/event-stream.ts';
 import type { Alert } from '../../../src/core/alerts/alert.ts';
@@ -6,7 +6,7 @@ import type { HealthStatus } from '../../../src/core/health-status.ts';
 import { Peer } from '../../../testkit/dds/peers.ts';
 import type { Host } from '../../../testkit/network/network.ts';
 
-/** A status or a change of an alert, with when it arrived here. */
+/** A status or a change of an alert, with its time of arrival here. */
 export interface Received<T> {
   readonly atMs: number;
   readonly it: T;

@@ -21,15 +21,15 @@ export interface PowerCut {
   readonly moment: Moment;
   /** From power on to the cut. */
   readonly upSeconds: number;
-  /** Changes of alerts that were received since power on. */
+  /** Changes of alerts received since power on. */
   readonly received: number;
-  /** Those of all changes ever received that are not on the disk. */
+  /** Of all changes ever received, those that are not on the disk. */
   readonly missing: readonly string[];
   /** From the newest sample on the disk to the last one received; null: none was received since power on. */
   readonly lostSeconds: number | null;
   /** Samples that were received and are not on the disk. */
   readonly lostSamples: number;
-  /** From power on to the first new sample served; null: the cut came before that. */
+  /** From power on until the first new sample is served; null: the cut came before that. */
   readonly recoverySeconds: number | null;
   /** Everything else that is wrong. */
   readonly problems: readonly string[];
@@ -59,13 +59,13 @@ const CONFIGURATION = {
 };
 /** How the machine is booted: with a disk of its own. */
 export const CUT_BOOT = { config: CONFIGURATION, files: FILES, disk: { path: STATE, megabytes: 32 } } as const;
-/** After which samples are written. */
+/** The time after which samples are written. */
 const SEGMENT_SECONDS = 60;
 /** Only bounds a broken test. */
 const LIMIT_SECONDS = 120;
-/** A boot takes about as long. */
+/** A boot takes about this long. */
 const START_SECONDS = 2;
-/** How long after the action the power is cut at most. */
+/** The longest time between the action and the power cut. */
 const AFTER_MS = { alerts: 300, restart: 2500, kill: 2500, snapshot: 200 } as const;
 
 /** What was received since power on. */
@@ -74,7 +74,7 @@ interface Received {
   readonly samplesMs: readonly number[];
 }
 
-/** A machine with a disk of its own whose power is cut again and again, and what was received from it. It is off between two cuts. */
+/** A machine with a disk of its own whose power is cut repeatedly, and what was received from it. It is off between two cuts. */
 export class CutMachine {
   readonly machine: Container;
   readonly #random: () => number;
@@ -135,7 +135,7 @@ export class CutMachine {
     };
   }
 
-  /** Switches it on for the last time: seconds until it serves again, and what is wrong. */
+  /** Switches it on for the last time; returns the seconds until it serves again, and what is wrong. */
   async finish(): Promise<{ recoverySeconds: number; problems: readonly string[] }> {
     const booting = await this.#powerOn();
     const recoverySeconds = await this.#untilServing();
@@ -159,7 +159,7 @@ export class CutMachine {
     return { booted };
   }
 
-  /** Seconds from power on to the first sample since then that is served. */
+  /** Seconds from power on until the first sample since then is served. */
   async #untilServing(): Promise<number> {
     const url = await this.machine.url();
     await this.machine.until(
@@ -177,7 +177,7 @@ export class CutMachine {
     return (Date.now() - this.#poweredMs) / 1000;
   }
 
-  /** What is wrong in its own report of its state. */
+  /** The problems in its own report of its state. */
   async #stateProblems(): Promise<string[]> {
     const { storage } = await this.machine.untilJson<StatusDocument>(
       '/status',
@@ -241,7 +241,7 @@ export class CutMachine {
   }
 }
 
-/** What is on the disk of a machine after a power cut. */
+/** The content of the disk of a machine after a power cut. */
 interface Disk {
   /** What SQLite finds wrong; empty: nothing. */
   readonly damage: readonly string[];
@@ -249,7 +249,7 @@ interface Disk {
   readonly changes: ReadonlySet<string>;
   /** Alerts whose episode does not agree with their last change. */
   readonly contradictions: readonly string[];
-  /** Rows of samples, by what identifies them. */
+  /** Rows of samples, by their identity. */
   readonly rows: ReadonlySet<string>;
   /** The newest sample, ms since the epoch; null: there is none. */
   readonly newestMs: number | null;

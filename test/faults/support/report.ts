@@ -1,4 +1,4 @@
-/** The result of a fault run: what the tests hand over, and the page that is made of it. */
+/** The result of a fault run: what the tests return, and the page that is made of it. */
 import type { Machine } from '../../../testkit/machine/machine-info.ts';
 
 export interface FaultDescription {
@@ -12,7 +12,7 @@ export interface FaultDescription {
 export interface Check {
   readonly what: string;
   readonly holds: boolean;
-  /** What was found instead, where it does not. */
+  /** What was found instead, if it does not hold. */
   readonly found?: string;
 }
 
@@ -32,7 +32,7 @@ export interface Figures {
   /** Null: cannot be counted, and `observed` gives the reason. */
   readonly samplesLost: number | null;
   readonly alertsLost: number | null;
-  /** Details below the table: which alerts were lost, for instance. */
+  /** Details below the table, such as which alerts were lost. */
   readonly notes?: readonly string[];
 }
 
@@ -45,11 +45,11 @@ export interface FaultResult extends Figures {
   readonly targets?: readonly Target[];
   /** What was thrown; null: nothing. */
   readonly error: string | null;
-  /** The last messages of the unit and of systemd, where something did not hold. */
+  /** The last messages of the unit and of systemd, if a check did not hold. */
   readonly journal?: string;
 }
 
-/** What a test hands over: first without a result, and with it once the fault has run. */
+/** What a test returns: first without a result, and with it once the fault has run. */
 export interface FaultRecord {
   readonly fault: FaultDescription;
   readonly suite: string;

@@ -4,9 +4,9 @@ import { entity, message, type Part, sn, submessage, u16, u32 } from '../../../s
 import type { Target } from './mutations.ts';
 
 const PEERS = 12;
-/** Datagrams of one: in that time it has answered, and its endpoints are read. */
+/** Number of datagrams after which a forged peer has answered its challenge, so that its endpoints are read. */
 const ENDPOINTS_AFTER = 3;
-/** What they announce: so much is matched with what the session has. */
+/** The endpoints that they announce, which match those of the session. */
 const ENDPOINTS = [
   { isWriter: false, key: 1, names: {} },
   { isWriter: true, key: 2, names: {} },
@@ -16,21 +16,21 @@ const ENDPOINTS = [
   { isWriter: true, key: 6, names: { topic: 'rt/robot9/health_status' } },
 ] as const;
 
-/** Participants whose announcements are true to the letter, and whose acknowledgements, heartbeats and samples are anything. */
+/** Participants whose announcements are correct, and whose acknowledgements, heartbeats and samples are arbitrary. */
 export class ForgedPeers {
   readonly #random: () => number;
   readonly #target: Target;
   readonly #payloads: readonly Buffer[];
   readonly #peers: { readonly forged: ForgedParticipant; turns: number }[] = [];
 
-  /** `payloads`: what samples hold, when it is not noise. */
+  /** `payloads`: contents of the samples that are not noise. */
   constructor(random: () => number, target: Target, payloads: readonly Buffer[]) {
     this.#random = random;
     this.#target = target;
     this.#payloads = payloads;
   }
 
-  /** One more datagram of theirs, or several: one that begins anew announces itself, and its endpoints when it was challenged. */
+  /** Their next datagram, or several: a new peer announces itself, and its endpoints after it was challenged. */
   next(): Buffer[] {
     const i = this.#below(PEERS);
     const known = this.#peers[i];
@@ -83,7 +83,7 @@ export class ForgedPeers {
     return [u32(bits), ...Array.from({ length: (bits + 31) >> 5 }, () => u32(this.#below(2 ** 32)))];
   }
 
-  /** Mostly a small number: those are the ones that there are. */
+  /** Mostly a small number, because those exist. */
   #number(): number {
     const kind = this.#random();
     if (kind < 0.8) return 1 + this.#below(30);

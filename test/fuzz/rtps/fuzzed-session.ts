@@ -15,19 +15,19 @@ import { ParameterList } from '../../../src/rtps/wire/parameters.ts';
 import { ENTITY, entityOf, type GuidPrefix, PID } from '../../../src/rtps/wire/protocol.ts';
 import type { Target } from './mutations.ts';
 
-/** Datagrams of the beginning. */
+/** Number of datagrams that are kept, from the beginning. */
 const MOST_KEPT = 500;
 export const OWN_ADDRESS = '10.0.0.1';
 const STATUS = { memory_percent: 1, disk_percent: null, temperature: null, status: 'OK', timestamp: '2026-01-02T03:04:05.000Z' } as const;
 
-/** A peer that behaves: reads and writes /health_status. */
+/** A well-behaved peer that reads and writes /health_status. */
 export interface Friend {
   readonly participant: TestParticipant;
   readonly writer: LocalWriter;
   readonly read: { last: Record<string, unknown> | null };
 }
 
-/** The embedded ROS 2 session as the service has it, on a network in memory and in virtual time, with friends who are matched with it. */
+/** The embedded ROS 2 session as in the service, on a network in memory and in virtual time, with friends that are matched with it. */
 export class FuzzedSession {
   readonly time: VirtualTime;
   readonly network: MemoryNetwork;
@@ -91,7 +91,7 @@ export class FuzzedSession {
     t.teardown(() => this.session.stop());
   }
 
-  /** Whoever is invented is there: otherwise no more than announcements of theirs would be read. */
+  /** Answers for invented participants: otherwise only their announcements would be read. */
   #answer(datagram: Buffer, to: string): void {
     const prefix = destinationOf(datagram);
     const { participant } = this.session;
@@ -100,7 +100,7 @@ export class FuzzedSession {
     if (answer) setTimeout(() => this.network.inject(answer, to, false), 1);
   }
 
-  /** What datagrams are to be redirected to: its endpoints, as it has announced them. */
+  /** The target to which datagrams are redirected: its endpoints, as it has announced them. */
   get target(): Target {
     const data = only('data', this.#said).filter(({ payload }) => payload !== null);
     const announced = (by: number): number[] => [
@@ -113,7 +113,7 @@ export class FuzzedSession {
     };
   }
 
-  /** One more peer that finds the session, and is found. */
+  /** Adds a peer that discovers the session and is discovered. */
   async befriend(t: Test): Promise<Friend> {
     this.#friends += 1;
     const participant = participantOn(this.#wire.host({ lan: `10.0.0.${this.#friends + 1}` }), this.time.now);

@@ -1,4 +1,4 @@
-/** A datagram, cut into its head and its submessages as far as their lengths are true. */
+/** A datagram, split into its header and its submessages as far as their lengths are correct. */
 export interface Parts {
   readonly head: Buffer;
   readonly submessages: readonly Buffer[];
@@ -28,21 +28,21 @@ export function partsOf(datagram: Buffer): Parts {
   return { head: datagram.subarray(0, HEAD_OCTETS), submessages };
 }
 
-/** Whom a recorded datagram is to reach: the participant under test, and one of its endpoints. */
+/** The destination of a redirected datagram: the participant under test, and one of its endpoints. */
 export interface Target {
   readonly prefix: string;
   readonly writers: readonly number[];
   readonly readers: readonly number[];
 }
 
-/** A recorded datagram as if it had been said to the target: what was for some endpoint of users is for one of its. */
+/** A recorded datagram as if it had been sent to the target: the destination becomes one of its user endpoints. */
 export function redirected(datagram: Buffer, target: Target, random: () => number): Buffer {
   const copy = Buffer.from(datagram);
   const pick = (list: readonly number[]): number => list[Math.floor(random() * list.length)] as number;
   for (const part of partsOf(copy).submessages) {
     const kind = part[0];
     if (kind === KIND.INFO_DST && part.length >= 16) part.write(target.prefix, 4, 'hex');
-    // Readers are named first, also by themselves; 0 and those of discovery are left.
+    // The reader comes first, also without a writer; 0 and the endpoints of discovery are kept.
     const isOfReader = kind === KIND.ACKNACK || kind === KIND.NACK_FRAG;
     const isOfWriter = kind === KIND.HEARTBEAT || kind === KIND.GAP || kind === KIND.HEARTBEAT_FRAG;
     const at = isOfReader ? 8 : isOfWriter ? 4 : kind === KIND.DATA || kind === KIND.DATA_FRAG ? 8 : null;
@@ -62,7 +62,7 @@ type Mutation = (datagram: Buffer, random: () => number, other: Buffer) => Buffe
 const at = (datagram: Buffer, random: () => number, octets = 1): number => Math.floor(random() * Math.max(1, datagram.length - octets + 1));
 const joined = ({ head, submessages }: Parts): Buffer => Buffer.concat([head, ...submessages]).subarray(0, DATAGRAM_OCTETS);
 
-/** What a datagram may become. Each returns a new one, or the one it was given, which is its own. */
+/** What a datagram may become. Each mutation returns a new datagram, or changes the one that it was given. */
 export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   'as it was': (datagram) => datagram,
   'bits flipped': (datagram, random) => {
@@ -117,7 +117,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     if (sender.length < 12) return datagram;
     const [known, changed] = [Buffer.from(sender), Buffer.from(sender)];
     changed.writeUInt16BE(Math.floor(random() * 2000), 10);
-    // Wherever it names itself: in its announcements too.
+    // At every occurrence, also in announcements.
     for (let found = datagram.indexOf(known); found >= 0; found = datagram.indexOf(known, found + 12)) changed.copy(datagram, found);
     return datagram;
   },
@@ -125,7 +125,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
 
 const NAMES = Object.keys(MUTATIONS);
 
-/** One to three mutations of a datagram that is nobody else's. */
+/** Applies one to three mutations to a datagram that is not shared. */
 export function mutated(datagram: Buffer, other: Buffer, random: () => number): Buffer {
   let result = datagram;
   for (let times = 1 + Math.floor(random() * 3); times > 0; times -= 1) {

@@ -14,10 +14,10 @@ const ETHERNET_OCTETS = 14;
 const UDP_OCTETS = 8;
 const IPV4 = 0x0800;
 const UDP = 17;
-/** More fragments, or an offset: parts of a datagram are passed over. */
+/** More fragments, or an offset: parts of a datagram are skipped. */
 const FRAGMENTED = 0x3fff;
 
-/** The whole UDP datagrams over IPv4 in a file of tcpdump's (little endian, Ethernet), in order. */
+/** The complete UDP datagrams over IPv4 in a tcpdump file (little endian, Ethernet), in order. */
 export function readCapture(file: string): Captured[] {
   const capture = readFileSync(file);
   const found: Captured[] = [];

@@ -1,5 +1,5 @@
 /**
- * Records what real peers say to each other, for the tests of src/rtps. By hand, as root:
+ * Records the traffic between real peers, for the tests of src/rtps. By hand, as root:
  *
  *     unshare --uts sh -c 'hostname robot && node test/fuzz/rtps/record.ts'
  *
@@ -29,7 +29,7 @@ const VENDOR_IDS: Readonly<Record<string, number>> = {
 const scratch = mkdtempSync(join(tmpdir(), 'record-'));
 const pause = (seconds: number): Promise<void> => new Promise((done) => setTimeout(done, seconds * 1000));
 
-/** Captures what passes the host's interface while the action runs, and writes the chosen of it. */
+/** Captures the traffic on the host's interface while the action runs, and writes a selection of it. */
 async function scene(
   host: Host,
   device: string,
@@ -60,7 +60,7 @@ async function scene(
   console.log(`${name}: ${chosen.length} of ${all.length} datagrams, ${lines.join('\n').length} octets`);
 }
 
-/** Numbered lines, so that a fragment in the wrong place is seen. */
+/** Numbered lines, so that a fragment in the wrong place is detected. */
 function textFile(octets: number): string {
   let text = '';
   for (let line = 1; text.length < octets; line += 1) text += `${line} ${'the quick brown fox jumps over the lazy dog '.repeat(4)}`;

@@ -1,19 +1,19 @@
 import type { Captured } from './pcap.ts';
 
 const DATA_FRAG = 0x16;
-/** Of each shape of datagram so many are kept. */
+/** How many datagrams of each shape are kept. */
 const MOST_ALIKE = 2;
-/** What is announced of these differs from what is announced of others. */
+/** Announcements with these names differ from other announcements. */
 const NAMES = /safe_shutdown(?:Request|Reply)|health_status|ros_discovery_info/g;
 
 interface Outline {
-  /** Kinds of submessages, and from which entity to which: datagrams of the same shape are alike. */
+  /** The kinds of submessages with their source and destination entities: datagrams of the same shape are alike. */
   readonly shape: string;
   /** Which sample its fragments belong to; null: none. */
   readonly fragmentsOf: string | null;
 }
 
-/** Reads no more of a datagram than what tells its shape; by hand, so that a recording does not depend on what it is to test. */
+/** Reads only what determines the shape of a datagram, without the code under test, so that a recording does not depend on it. */
 function outline(datagram: Buffer): Outline {
   const shape: string[] = [];
   let fragmentsOf: string | null = null;
@@ -35,7 +35,7 @@ function outline(datagram: Buffer): Outline {
   return { shape: shape.join(' '), fragmentsOf };
 }
 
-/** Of many datagrams those that differ in shape, and all fragments of the first fragmented sample. */
+/** Selects datagrams that differ in shape, and all fragments of the first fragmented sample. */
 export function select(all: readonly Captured[]): Captured[] {
   const seen = new Map<string, number>();
   const contents = new Set<string>();

@@ -1,4 +1,7 @@
-/** Notifications in a process of their own, as in the scheduler's. Arguments: configuration, data folder, the service's address. Polls five times a second. */
+/**
+ * Notifications in a separate process, as in that of the scheduler. Arguments: configuration, data folder, address of the service. Polls
+ * five times per second.
+ */
 import { createNotifier } from '../../../ops/notify/notifier.ts';
 import { RestClient } from '../../../src/client/rest.ts';
 import { loadConfig } from '../../../src/config/load.ts';

@@ -1,4 +1,4 @@
-/** A real service with notifications beside it, for the suites of notifications. */
+/** A real service with notifications beside it, for the tests of notifications. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -13,7 +13,7 @@ import type { Receiver } from '../../../testkit/ops/http-receiver.ts';
 import { ROOT, RunningService } from '../../../testkit/service/service.ts';
 import { until } from '../../../testkit/wait.ts';
 
-/** Not the processor: on a busy machine its alerts come by themselves. */
+/** Not the processor: on a busy machine its alerts occur by themselves. */
 export type Metric = 'memory' | 'disk';
 export const METRICS: readonly Metric[] = ['memory', 'disk'];
 export interface AlertList {
@@ -23,7 +23,7 @@ export interface AlertList {
 /** A real service whose alerts a test raises and resolves, and notifications beside it that can be killed. */
 export class Site {
   readonly #folder: string;
-  /** Of the service's configuration, beside host and port. */
+  /** Configuration of the service in addition to host and port. */
   readonly #rest: object;
   readonly #open = new Set<Metric>();
   readonly hook: Receiver;
@@ -62,7 +62,7 @@ export class Site {
     this.service = await RunningService.start(this.#folder, { arguments: ['--config', this.#file] });
   }
 
-  /** Raises or resolves the alert of a metric by its threshold, and waits until the service says so. */
+  /** Raises or resolves the alert of a metric by its threshold, and waits until the service reports that. */
   async set(metric: Metric, isOpen: boolean): Promise<void> {
     if (isOpen) this.#open.add(metric);
     else this.#open.delete(metric);
@@ -92,7 +92,7 @@ export class Site {
     return child;
   }
 
-  /** Starts notifications that reach the service through a proxy; the returned function says how often open alerts were listed. */
+  /** Starts notifications that reach the service through a proxy; the returned function returns how often open alerts were requested. */
   async startNotifyingThroughProxy(t: Test): Promise<() => number> {
     let lists = 0;
     const proxy = createServer((request, response) => {
@@ -122,7 +122,7 @@ export class Site {
     await exited;
   }
 
-  /** The lines of all notifications, each once, in the order in which they were made. */
+  /** The lines of all notifications, each once, in the order in which they were created. */
   get lines(): MessageAlert[] {
     const byId = new Map(this.hook.messages<Message>().map((message) => [message.id, message]));
     const inOrder = [...byId.values()].sort((a, b) => Number(a.id.split('-').at(-1)) - Number(b.id.split('-').at(-1)));
@@ -133,14 +133,14 @@ export class Site {
     return this.lines.map(({ metric, state }) => `${state} ${metric}`);
   }
 
-  /** Until the notifier has a cursor: every later change is notified. */
+  /** Waits until the notifier has a cursor: every later change is notified. */
   async untilCursor(): Promise<void> {
     await until('the notifier has a cursor', () => this.#state.includes('"cursor":"'), {
       describe: () => this.log,
     });
   }
 
-  /** Until the state on the disk says that nothing is pending: a kill from here on repeats no notification. */
+  /** Waits until nothing is pending in the state on the disk: a kill after that repeats no notification. */
   async untilDelivered(): Promise<void> {
     await until('every notification is recorded as delivered', () => this.#state.includes('"webhook":{"waiting":[]'), {
       describe: () => this.log,

@@ -5,7 +5,7 @@ import { restore } from '../../../ops/restore_backup.ts';
 import { RestClient } from '../../../src/client/rest.ts';
 import { loadConfig } from '../../../src/config/load.ts';
 
-// A restore that is killed before the step with a name (ops/restore/swap-database.ts). Arguments: configuration, data folder, archive, step.
+// A restore that is killed before the named step (ops/restore/swap-database.ts). Arguments: configuration, data folder, archive, step.
 
 const [, , configFile = '', dataFolder = '', archive = '', step = ''] = process.argv;
 const loaded = loadConfig(configFile);

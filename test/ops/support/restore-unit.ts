@@ -6,7 +6,7 @@ import type { BackupSite } from '../../../testkit/ops/backup-site.ts';
 import { SteadyAddress } from '../../../testkit/ops/steady-address.ts';
 import { RunningService } from '../../../testkit/service/service.ts';
 
-/** Samples in numbers, and an alert that any machine raises. */
+/** Many samples, and an alert that any machine raises. */
 export const BUSY = {
   publish_frequency: 50,
   thresholds: { memory: { warning: 0.1, critical: 0.2 } },
@@ -70,7 +70,7 @@ export class Unit implements Services {
     return found;
   }
 
-  /** The time of the newest sample: all that came before it can be asked for. */
+  /** The time of the newest sample: all earlier samples can be requested. */
   async newest(): Promise<string> {
     const { data } = await this.up.json<{ data: HealthStatus[] }>('/health/history?hours=1&order=desc&limit=1');
     const [sample] = data;

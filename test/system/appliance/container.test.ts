@@ -12,7 +12,7 @@ import { ROOT } from '../../../testkit/service/service.ts';
 t.setTimeout(600_000);
 const skip = containersUnavailable();
 
-/** A socket unit whose service answers HTTP with one word. */
+/** A socket unit whose service responds over HTTP with one word. */
 const GREETER = {
   '/etc/systemd/system/greeter.socket': '[Socket]\nListenStream=127.0.0.1:5000\nAccept=yes\n',
   '/etc/systemd/system/greeter@.service':
@@ -32,7 +32,7 @@ for (const suite of SUITES) {
     t.match(await machine.run(['sleep', '777'], { timeoutSeconds: 0.3 }), { code: null }, 'what takes too long is killed');
     t.equal((await machine.run(['pgrep', '-f', 'sleep 777'])).code, 1, 'and gone');
 
-    await t.test('limits of a unit hold', async (t) => {
+    await t.test('limits of a unit are enforced', async (t) => {
       const eater = ['dd', 'if=/dev/zero', 'of=/dev/null', 'bs=100M', 'count=1'];
       t.equal((await machine.run(['systemd-run', '-q', '--wait', '-p', 'MemoryMax=300M', ...eater])).code, 0);
       t.not((await machine.run(['systemd-run', '-q', '--wait', '-p', 'MemoryMax=30M', '-p', 'MemorySwapMax=0', ...eater])).code, 0);
@@ -79,7 +79,7 @@ t.test('a power cut loses what its disk was not given to write', { skip }, async
   t.equal(await machine.sh('cat /srv/synced; ls /srv'), 'safe\nlost+found\nsynced', 'it boots with what was left');
 });
 
-t.test('nothing of a machine is left, also when the test is killed', { skip }, async (t) => {
+t.test('nothing of a machine remains, even if the test is killed', { skip }, async (t) => {
   await rootFilesystem('bookworm');
   const script = `
     import t from 'tap';

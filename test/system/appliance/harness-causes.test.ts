@@ -9,17 +9,17 @@ import { readBootId } from '../../../src/core/platform/boot-id.ts';
 import { Appliance, CONFIG, DEBUGGER, dropIn, UNIT } from '../../../testkit/container/appliance.ts';
 import { containersUnavailable } from '../../../testkit/container/images.ts';
 
-/** Why a run of the service ended, as the harness finds it out from systemd and its journal. */
+/** The harness derives the cause of the end of a run from systemd and its journal. */
 
 t.setTimeout(900_000);
 const skip = containersUnavailable();
 
 const NODE = 'health_monitor';
-/** Without a limit of starts: here they follow each other fast. */
+/** Without a start limit, because the starts follow each other quickly. */
 const QUICK = '[Unit]\nStartLimitIntervalSec=0\n[Service]\nTimeoutAbortSec=2\n';
 const HOARD = 'globalThis.hoard = []; setInterval(() => hoard.push(Buffer.alloc(16 << 20, 1)), 20);';
 
-t.test('why each run ended', { skip }, async (t) => {
+t.test('the cause of the end of each run is found', { skip }, async (t) => {
   const files = { [dropIn('debugger')]: DEBUGGER, [dropIn('quick')]: QUICK };
   const appliance = await Appliance.boot(t, { suite: 'bookworm', files });
   const { machine } = appliance;
@@ -41,14 +41,14 @@ t.test('why each run ended', { skip }, async (t) => {
       groupRoot: inside('/sys/fs/cgroup'),
     });
   let observer = observe(null);
-  /** The next run of the service that is seen. */
+  /** The next run of the service that is observed. */
   const nextRun = async (): Promise<SeenRun> => {
     let run: SeenRun | null = null;
     await machine.until(async () => {
       run = (await observer.read())?.run ?? null;
       return run !== null;
     }, 120);
-    // REST answers before systemd is notified; the watchdog waits for that.
+    // REST responds before systemd is notified; the watchdog waits for that.
     await machine.until(async () => (await machine.show(UNIT, 'ActiveState')) === 'active', 120);
     return run as unknown as SeenRun;
   };
@@ -99,7 +99,7 @@ t.test('why each run ended', { skip }, async (t) => {
   done('SIGTERM');
 
   await appliance.inject(HOARD);
-  // Control groups of version 1 tell systemd nothing, and a container has no messages of the kernel.
+  // Control groups of version 1 report nothing to systemd, and a container has no kernel messages.
   const isTold = existsSync(inside('/sys/fs/cgroup/cgroup.controllers'));
   t.match(await nextRun(), { cause: isTold ? 'oom-kill' : 'signal', detail: 'SIGKILL', unseen: 0 });
   done('out of memory');

@@ -11,7 +11,7 @@ const skip = containersUnavailable();
 
 const HARNESS = 'edge-health-harness.service';
 const OUT = `${STATE}/reports/test`;
-/** A machine that runs tests is busy: that alone shall raise nothing. */
+/** A machine that runs tests is busy; that alone must raise no alert. */
 const CONFIG = { alerts: { raise_after_seconds: 3600 }, ops: { check: { clock: false } } };
 
 const harness = (machine: Container, ...args: string[]) => machine.run(['edge-health', 'harness', ...args], { timeoutSeconds: 300 });
@@ -49,7 +49,7 @@ async function ownedByTheService(t: Test, machine: Container): Promise<void> {
   );
 }
 
-t.test('a run that is resumed after a reboot, with causes that systemd knows', { skip }, async (t) => {
+t.test('a run is resumed after a reboot, with causes from systemd', { skip }, async (t) => {
   const appliance = await Appliance.boot(t, { suite: 'bookworm', config: CONFIG });
   const { machine } = appliance;
 
@@ -67,7 +67,7 @@ t.test('a run that is resumed after a reboot, with causes that systemd knows', {
     t.match(elsewhere, { code: 64, stderr: /allowed: a folder below \/var\/lib\/edge-health/ });
   });
 
-  await t.test('start, and what systemctl status shows', async (t) => {
+  await t.test('start begins a run, and systemctl status shows it', async (t) => {
     const started = await harness(machine, 'start', '--duration', '1h', '--out', OUT);
     t.equal(started.code, 0, `${started.stdout}${started.stderr}${await machine.journal(HARNESS)}`);
     t.equal(await machine.show(HARNESS, 'ActiveState'), 'active');
@@ -77,7 +77,7 @@ t.test('a run that is resumed after a reboot, with causes that systemd knows', {
     t.match(await harness(machine, 'status'), { code: 0, stdout: /process \d+ observes/ });
   });
 
-  await t.test('after a reboot it is resumed, and the cause of the other run of the service is known', async (t) => {
+  await t.test('the run is resumed after a reboot, and the cause of the new run of the service is known', async (t) => {
     await machine.reboot();
     await appliance.measures();
     await recorded(machine, (found) => found.some(({ type }) => type === 'resume'));
@@ -89,7 +89,7 @@ t.test('a run that is resumed after a reboot, with causes that systemd knows', {
     );
   });
 
-  await t.test('a service that is killed is no end for it', async (t) => {
+  await t.test('a killed service does not end the run', async (t) => {
     const pid = await machine.show(HARNESS, 'MainPID');
     await appliance.signal('KILL');
     await recorded(machine, (found) => found.filter(({ type }) => type === 'service').length >= 3);
@@ -99,7 +99,7 @@ t.test('a run that is resumed after a reboot, with causes that systemd knows', {
     t.equal(await machine.show(HARNESS, 'MainPID'), pid);
   });
 
-  await t.test('its report has the restarts and the time without an observer', async (t) => {
+  await t.test('the report contains the restarts and the time without an observer', async (t) => {
     const stopped = await harness(machine, 'stop');
     t.equal(stopped.code, 0, stopped.stderr);
     const report = JSON.parse(await machine.read(`${OUT}/report.json`)) as ReportDocument;
@@ -148,7 +148,7 @@ t.test('a run that is resumed after a reboot, with causes that systemd knows', {
     await ownedByTheService(t, machine);
   });
 
-  await t.test('an upgrade is a monitoring gap of seconds, and removing the package ends it', async (t) => {
+  await t.test('an upgrade is a monitoring gap of seconds, and removing the package ends the run', async (t) => {
     await machine.sh(`rm -r ${OUT}`);
     t.equal((await harness(machine, 'start', '--out', OUT)).code, 0);
     await machine.copyIn((await builtPackage()).file, '/root/edge-health.deb');

@@ -11,11 +11,11 @@ t.setTimeout(600_000);
 const skip = containersUnavailable();
 
 const FIELDS = ['cpu_percent', 'memory_percent', 'disk_percent', 'temperature', 'status', 'node_name', 'timestamp'];
-/** What a person reads in `systemctl status`. */
+/** What `systemctl status` shows. */
 const STATUS_LINE =
   /Status: "(OK|WARNING|CRITICAL): CPU \d+ %, memory \d+ %, disk \d+ %, temperature (unavailable|[\d.]+ °C); (no|\d+) open alerts?; ROS 2: embedded/;
 const ENABLED = '/etc/systemd/system/multi-user.target.wants/edge-health.service';
-/** What installing and removing any package leaves changed: records and caches of dpkg, apt and the linker, logs, and what is temporary. */
+/** What installing and removing any package changes: records and caches of dpkg, apt and the linker, logs, and temporary files. */
 const ANY_PACKAGE = /^\/(dev|proc|run|sys|tmp|var\/(cache|lib\/(apt|dpkg|systemd\/catalog)|log|tmp))(\/|$)/;
 
 /** Every file, folder and link, every user and group. */
@@ -69,7 +69,7 @@ for (const suite of SUITES) {
       );
     });
 
-    await t.test('the four metrics move', async (t) => {
+    await t.test('the four metrics follow the machine', async (t) => {
       // A virtual machine has no temperature sensor: it gets a sysfs with the one of a Raspberry Pi. Its disk is a small one.
       const sensor = '/srv/sys/class/thermal/thermal_zone0';
       await machine.write(`${sensor}/type`, 'cpu-thermal\n');
@@ -86,7 +86,7 @@ for (const suite of SUITES) {
 
       await machine.sh('head -c 30M /dev/zero > /srv/ballast');
       await machine.write(`${sensor}/temp`, '61500\n');
-      // A tenth of the machine's memory, held by a file system in it.
+      // A tenth of the memory of the machine, held by a file system.
       await machine.sh(`mkdir /root/memory && mount -t tmpfs -o size=20% tmpfs /root/memory
         head -c "$(awk '/^MemTotal/ { printf "%d", $2 * 1024 / 10 }' /proc/meminfo)" /dev/zero > /root/memory/ballast`);
       // Until every value is seen: other programs of this machine use its memory and CPU as well.
@@ -112,7 +112,7 @@ for (const suite of SUITES) {
       samples = await appliance.history();
     });
 
-    await t.test('remove keeps configuration and data, and a new installation finds them', async (t) => {
+    await t.test('remove keeps configuration and data, and a new installation uses them', async (t) => {
       const { code, stderr } = await machine.run(['apt-get', 'remove', '-y', 'edge-health']);
       t.equal(code, 0, stderr);
       t.not((await machine.run(['systemctl', 'is-active', UNIT])).code, 0, 'the service is gone');

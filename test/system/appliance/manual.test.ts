@@ -4,13 +4,13 @@ import t from 'tap';
 import { changelogDay } from '../../../scripts/deb/manual.ts';
 import { describeKeys } from '../../../src/config/describe.ts';
 
-// The manual pages are mostly written by hand: here they are compared with the program.
+// The manual pages, which are mostly written by hand, are compared with the program.
 
 const PAGES = ['docs/man/edge-health.8', 'docs/man/edge_health_config.5'];
 
 const help = (...args: string[]): string =>
   execFileSync(process.execPath, ['--disable-warning=ExperimentalWarning', 'src/main.ts', ...args], { encoding: 'utf8' });
-/** What bold type is on a teleprinter: the letter, back, and the letter again. */
+/** How bold type is encoded for a teleprinter: the letter, a backspace, and the letter again. */
 const OVERSTRUCK = /.[\b]/gu;
 /** As man(1) shows a page, in one line. */
 const shown = (page: string): string =>
@@ -21,11 +21,11 @@ const shown = (page: string): string =>
     .replace(OVERSTRUCK, '')
     .replace(/\s+/g, ' ');
 const commands = [...help('help').matchAll(/^ {2}([a-z-]+) {2,}/gm)].map((match) => match[1] as string);
-/** The options of a command's help, without --help, which all have. */
+/** The options in the help of a command, without --help, which every command has. */
 const optionsOf = (command: string): string[] =>
   [...new Set(help(command, '--help').match(/--[a-z-]+/g))].filter((option) => option !== '--help');
 
-t.test('the manual pages are sound', { skip: spawnSync('man', ['--version']).error ? 'needs man-db' : false }, async (t) => {
+t.test('the manual pages have no errors', { skip: spawnSync('man', ['--version']).error ? 'needs man-db' : false }, async (t) => {
   for (const page of PAGES) {
     const formatted = spawnSync('man', ['--warnings', '-E', 'UTF-8', '-l', '-Tutf8', page], {
       encoding: 'utf8',

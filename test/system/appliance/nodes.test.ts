@@ -5,7 +5,7 @@ import { containersUnavailable, SUITES } from '../../../testkit/container/images
 t.setTimeout(300_000);
 
 for (const suite of SUITES) {
-  t.test(`who may make the service forget a node, in ${suite}`, { skip: containersUnavailable() }, async (t) => {
+  t.test(`only permitted users can make the service forget a node, in ${suite}`, { skip: containersUnavailable() }, async (t) => {
     const { machine } = await Appliance.boot(t, { suite });
     await machine.sh('useradd alice; useradd --groups edge-health bob');
     t.equal((await machine.sh('stat -c "%a %U:%G" /run/edge-health/control.sock')).trim(), '660 edge-health:edge-health');

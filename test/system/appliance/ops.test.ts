@@ -6,14 +6,14 @@ import type { Container } from '../../../testkit/container/container.ts';
 import { containersUnavailable, SUITES } from '../../../testkit/container/images.ts';
 
 t.setTimeout(900_000);
-// Nearly all of the time they wait for the next minute.
+// These tests spend nearly all of their time waiting for the next minute.
 t.jobs = 4;
 const skip = containersUnavailable();
 
 const OPS = 'edge-health-ops.service';
-/** As often as cron expressions can say. */
+/** As often as cron expressions allow. */
 const EVERY_MINUTE = {
-  // A machine that runs tests is busy: that alone shall be no finding.
+  // A machine that runs tests is busy; that alone must not be a finding.
   alerts: { raise_after_seconds: 3600 },
   ops: {
     health_check: '* * * * *',
@@ -22,12 +22,12 @@ const EVERY_MINUTE = {
     backup: { reserve_megabytes: 10 },
   },
 };
-/** A minute, and what a run may be late on a busy machine. */
+/** A minute, and the delay of a run on a busy machine. */
 const SCHEDULE_SECONDS = 240;
 
 type Job = OpsDocument['jobs'][number];
 
-/** Waits until /status or, where the service is down, the scheduler's own list says it of a job. */
+/** Waits until a job is in the wanted state in /status or, if the service is down, in the scheduler's own list. */
 async function until(machine: Container, name: string, wanted: (job: Job) => boolean, seconds = SCHEDULE_SECONDS): Promise<Job> {
   let found: Job | undefined;
   await machine.until(
@@ -48,7 +48,7 @@ async function rows(machine: Container): Promise<Record<string, string>[]> {
   return lines.map((line) => Object.fromEntries(line.split(',').map((cell, column) => [head.split(',')[column] ?? '', cell])));
 }
 
-/** Everything below the data folder belongs to the service's user, whoever ran the programs. */
+/** Checks that everything below the data folder belongs to the service's user, whichever user ran the programs. */
 async function ownedByTheService(t: Test, machine: Container): Promise<void> {
   t.equal(await machine.sh(`find ${STATE} ! -user edge-health -o ! -group edge-health`), '', 'all of it belongs to the service');
   t.equal(await machine.sh(`find ${STATE} -perm /027 -type f -perm /007`), '', 'and others may not read it');
@@ -75,13 +75,13 @@ t.test('the scheduler watches the monitor', { skip }, async (t) => {
     t.match(await machine.sh(`systemctl status ${OPS}`), /Status: ".+"/);
   });
 
-  await t.test('a backup on schedule, from within the sandbox, has everything', async (t) => {
+  await t.test('a scheduled backup, from within the sandbox, is complete', async (t) => {
     const { last } = await until(machine, 'backup_logs', (job) => job.last !== null);
     t.match(last, { status: 'OK', trigger: 'schedule' }, last?.lines.join('\n') ?? '');
     t.notMatch(last?.lines.join('\n'), /left out/, 'the journal as well');
   });
 
-  await t.test('a killed monitor is found within the schedule', async (t) => {
+  await t.test('a killed monitor is detected within the schedule', async (t) => {
     const { runs } = await until(machine, 'health_check', () => true);
     await appliance.signal('KILL');
     const { last } = await until(machine, 'health_check', (job) => job.runs > runs && /restart/i.test(job.last?.lines.join('\n') ?? ''));
@@ -89,19 +89,19 @@ t.test('the scheduler watches the monitor', { skip }, async (t) => {
   });
 });
 
-t.test('a monitor that does not run', { skip }, async (t) => {
+t.test('a monitor that is not running', { skip }, async (t) => {
   const appliance = await Appliance.boot(t, { suite: 'trixie', config: EVERY_MINUTE });
   const { machine } = appliance;
   await machine.systemctl('stop', UNIT);
 
-  await t.test('is CRITICAL, and a row says that nothing answered', async (t) => {
+  await t.test('is CRITICAL, and a row records that there was no response', async (t) => {
     const { last } = await until(machine, 'health_check', (job) => job.last?.status === 'CRITICAL');
     t.match(last?.lines.join('\n'), /systemctl start edge-health/, 'with what to do');
     await until(machine, 'collect_metrics', ({ last }) => last !== null && last.status !== 'OK');
     t.match((await rows(machine)).at(-1), { node_name: 'health_monitor', answered: 'false', cpu_percent: '' });
   });
 
-  await t.test('and all is well when it runs again', async (t) => {
+  await t.test('is OK again once it runs', async (t) => {
     await machine.systemctl('start', UNIT);
     await appliance.measures();
     const again = await machine.run(['edge-health', 'ops', 'health_check', '--json']);
@@ -111,12 +111,12 @@ t.test('a monitor that does not run', { skip }, async (t) => {
 });
 
 t.test('the scheduler under systemd', { skip }, async (t) => {
-  // A minute would be long to wait for.
+  // A minute would be too long to wait.
   const files = { [`/etc/systemd/system/${OPS}.d/watchdog.conf`]: '[Service]\nWatchdogSec=12\n' };
   const appliance = await Appliance.boot(t, { suite: 'bookworm', config: EVERY_MINUTE, files });
   const { machine } = appliance;
 
-  await t.test('one that hangs is started again, and knows what was', async (t) => {
+  await t.test('a hung scheduler is restarted with its earlier state', async (t) => {
     const { runs } = await until(machine, 'collect_metrics', (job) => job.runs > 0);
     const pid = await machine.show(OPS, 'MainPID');
     await machine.sh(`kill -STOP ${pid}`);
@@ -126,7 +126,7 @@ t.test('the scheduler under systemd', { skip }, async (t) => {
     t.ok((await until(machine, 'collect_metrics', () => true)).runs >= runs, 'its runs are counted on');
   });
 
-  await t.test('reloading takes in other schedules, and refuses errors', async (t) => {
+  await t.test('a reload applies other schedules, and refuses errors', async (t) => {
     const before = await machine.read(CONFIG);
     await machine.write(CONFIG, before.replace('health_check: "* * * * *"', 'health_check: "17 3 * * *"'));
     await machine.systemctl('reload', OPS);
@@ -140,7 +140,7 @@ t.test('the scheduler under systemd', { skip }, async (t) => {
     await machine.systemctl('reload', OPS);
   });
 
-  await t.test('after a reboot it goes on', async (t) => {
+  await t.test('after a reboot it continues', async (t) => {
     const { runs } = await until(machine, 'collect_alerts', () => true);
     await machine.reboot();
     await appliance.measures();
@@ -157,7 +157,7 @@ for (const suite of SUITES) {
     await machine.until(async () => (await appliance.history()).length >= 5, 120);
     const known = await appliance.history();
 
-    await t.test('a backup by hand', async (t) => {
+    await t.test('a manual backup is complete', async (t) => {
       const { code, stdout, stderr } = await machine.run(['edge-health', 'ops', 'backup_logs', '--json']);
       t.equal(code, 0, stdout + stderr);
       t.same((JSON.parse(stdout) as { backup: { left_out: unknown[] } }).backup.left_out, [], 'with the journal');
@@ -165,14 +165,14 @@ for (const suite of SUITES) {
       await ownedByTheService(t, machine);
     });
 
-    await t.test('what restoring would do is shown first', async (t) => {
+    await t.test('the effect of a restore is shown first', async (t) => {
       const shown = await machine.run(['edge-health', 'ops', 'restore_backup', 'latest']);
       t.match(shown.stdout, /--yes/, 'and how to have it done');
       t.equal(await machine.show(UNIT, 'ActiveState'), 'active');
       t.not((await machine.run(['edge-health', 'ops', 'restore_backup', 'latest', '--yes'], { user: 'nobody' })).code, 0, 'only root may');
     });
 
-    await t.test('after a lost database it is restored', async (t) => {
+    await t.test('a lost database is restored', async (t) => {
       await machine.systemctl('stop', UNIT);
       await machine.sh(`rm ${STATE}/edge-health.db*; rm -rf /run/edge-health/*`);
       await machine.systemctl('start', UNIT);

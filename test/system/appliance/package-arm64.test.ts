@@ -29,7 +29,7 @@ const PACKAGES = [
   'libsystemd0',
   'libzstd1',
 ];
-/** As bin/edge-health gives them, which is a shell script and would start the program itself. */
+/** As bin/edge-health passes them, which is a shell script and would start the program itself. */
 const NODE_OPTIONS = [
   '--max-semi-space-size=1',
   '--v8-pool-size=1',
@@ -66,14 +66,14 @@ t.test('arm64', { skip: skipReason() }, async (t) => {
   const emulated = (...args: string[]): string => execFileSync(QEMU, [...prefix, ...args], { encoding: 'utf8' });
   const main = join(program, 'dist/main.cjs');
 
-  t.test('the runtime, the program and the addon of sd-notify', async (t) => {
+  t.test('the runtime, the program and the addon of sd-notify run', async (t) => {
     t.equal(emulated('-p', 'process.arch'), 'arm64\n');
     t.match(emulated(main, 'version'), `edge-health ${version} `);
     const keys = emulated('-p', `Object.keys(require(${JSON.stringify(join(program, 'node_modules/sd-notify'))})).includes('ready')`);
     t.equal(keys, 'true\n');
   });
 
-  t.test('the service measures, stores, answers, and ends in order', async (t) => {
+  t.test('the service measures, stores, responds, and shuts down cleanly', async (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'edge-health-arm64-'));
     t.teardown(() => rmSync(folder, { recursive: true, force: true }));
     const config = join(folder, 'config.yaml');
@@ -101,7 +101,7 @@ safe_shutdown: { action: dry-run }
   });
 });
 
-/** The first status with every reading that this machine has; emulated, the first samples may not wait long enough for the disk. */
+/** The first status with every reading of this machine; under emulation the first samples may not wait long enough for the disk. */
 async function everythingMeasured(url: string): Promise<Record<string, unknown>> {
   const deadline = Date.now() + 30_000;
   for (;;) {
@@ -112,7 +112,7 @@ async function everythingMeasured(url: string): Promise<Record<string, unknown>>
   }
 }
 
-/** Where the service says that it answers; fails the test when it ends before. */
+/** The address at which the service reports that it listens; fails the test if the service ends before. */
 async function addressOf(t: Test, service: ChildProcess): Promise<string> {
   let said = '';
   service.stderr?.setEncoding('utf8');

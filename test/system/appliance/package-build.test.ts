@@ -24,13 +24,13 @@ function build(args: readonly string[], folder = '.', environment: NodeJS.Proces
   return spawnSync(NODE, script, { cwd: folder, env: environment, encoding: 'utf8' });
 }
 
-t.test('--help', async (t) => {
+t.test('--help lists the options', async (t) => {
   const { status, stdout } = build(['--help']);
   t.equal(status, 0);
   for (const option of ['--arch', '--version', '--out']) t.match(stdout, option);
 });
 
-t.test('wrong arguments are reported with what is right', async (t) => {
+t.test('wrong arguments are reported with the allowed values', async (t) => {
   const wrong: readonly (readonly [args: string[], said: RegExp])[] = [
     [['--arch', 'riscv64'], /--arch is riscv64, allowed is amd64 or arm64/],
     [['--version', 'latest'], /--version is latest; allowed are a digit/],
@@ -59,7 +59,7 @@ t.test('a missing tool is reported with the package that has it', async (t) => {
   t.match(stderr, /apt-get install --no-install-recommends .*build-essential.* patchelf/);
 });
 
-t.test('what is there and newer than its sources is not built again', async (t) => {
+t.test('an existing package that is newer than its sources is not built again', async (t) => {
   const { file } = await builtPackage(own);
   const before = statSync(file).mtimeMs;
   t.equal(spawnSync('sh', ['scripts/deb.sh', '--if-needed'], { encoding: 'utf8' }).status, 0);
@@ -70,8 +70,8 @@ t.test('in another folder', async (t) => {
   const { file } = await builtPackage(own);
   const elsewhere = copyOfCheckout(t);
 
-  t.test('the same sources give the same package, whatever was compiled of the installed ones', async (t) => {
-    // As Python leaves it wherever node-gyp has run.
+  t.test('the same sources give the same package, whatever was compiled in the installed modules', async (t) => {
+    // As Python leaves it after a run of node-gyp.
     const compiled = join(elsewhere, 'node_modules/node-gyp/gyp/pylib/gyp/__pycache__');
     mkdirSync(compiled, { recursive: true });
     writeFileSync(join(compiled, 'other.cpython-311.pyc'), elsewhere);
@@ -80,7 +80,7 @@ t.test('in another folder', async (t) => {
     t.equal(sha256(join(elsewhere, 'dist/edge-health.deb')), sha256(file));
   });
 
-  t.test('a runtime that is not the pinned one is refused', async (t) => {
+  t.test('a runtime other than the pinned one is refused', async (t) => {
     const pins = join(elsewhere, 'scripts/deb/runtime.json');
     const pinned = readFileSync(pins, 'utf8');
     writeFileSync(pins, pinned.replace(/sha512-\w{8}/g, 'sha512-AAAAAAAA'));

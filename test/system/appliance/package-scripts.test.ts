@@ -14,8 +14,8 @@ const ROLE = 'edge-health@sensor_node.service';
 const POLICY = '/usr/sbin/policy-rc.d';
 const UNATTENDED = ['--force-confdef', '--force-confold'];
 
-// What the scripts of the package do where things are not as usual; the usual is in install.test.ts and upgrade.test.ts.
-t.test('the package on a machine of its own habits', { skip: containersUnavailable() }, async (t) => {
+// Tests the scripts of the package in unusual situations; install.test.ts and upgrade.test.ts test the usual ones.
+t.test('the package on a machine with a configuration of its own', { skip: containersUnavailable() }, async (t) => {
   const { file, version } = await builtPackage();
   const folder = temporaryFolder(t);
   const machine = await Container.boot(t, { suite: 'bookworm' });
@@ -30,8 +30,8 @@ t.test('the package on a machine of its own habits', { skip: containersUnavailab
   const starts = async (unit: string): Promise<number> =>
     (await machine.journal(unit, '--output=cat')).split('\n').filter((line) => line.startsWith('Started ')).length;
 
-  await t.test('in an image that is being made nothing is started, and a mistake in the configuration is reported', async (t) => {
-    // Without this folder nobody takes the machine for one that systemd runs.
+  await t.test('in an image nothing is started, and an error in the configuration is reported', async (t) => {
+    // Without this folder the machine does not count as one that systemd runs.
     const inImage = (command: string): Promise<Finished> =>
       machine.run(['unshare', '--mount', 'sh', '-euc', `mount -t tmpfs none /run/systemd && ${command}`], { timeoutSeconds: 120 });
     const installed = await inImage('dpkg -i /root/this.deb');
@@ -55,7 +55,7 @@ t.test('the package on a machine of its own habits', { skip: containersUnavailab
     t.equal((await machine.run(['dpkg', '--verify', 'edge-health'])).stdout, '', 'all is as it came');
   });
 
-  await t.test('a service that is disabled stays off, and one that policy-rc.d forbids is left as it is', async (t) => {
+  await t.test('a disabled service stays off, and one that policy-rc.d forbids is left unchanged', async (t) => {
     await machine.systemctl('disable', '--now', UNIT);
     const { stderr } = await dpkg('--install', '/root/this.deb');
     t.not(await state(UNIT), 'active');
@@ -69,7 +69,7 @@ t.test('the package on a machine of its own habits', { skip: containersUnavailab
     t.equal(await state(UNIT), 'active');
   });
 
-  await t.test('roles are restarted once with an upgrade, those that do not run are left alone', async (t) => {
+  await t.test('roles are restarted once by an upgrade, and stopped roles are left alone', async (t) => {
     await machine.systemctl('enable', '--now', ROLE);
     await dpkg('--install', '/root/this.deb');
     t.equal(await state(ROLE), 'active');
@@ -81,7 +81,7 @@ t.test('the package on a machine of its own habits', { skip: containersUnavailab
     t.equal(await state(UNIT), 'active', 'the other goes on');
   });
 
-  await t.test('the configuration is for root and the service, unless the administrator wants it otherwise', async (t) => {
+  await t.test('only root and the service can read the configuration, unless the administrator changes that', async (t) => {
     const etc = '/etc/edge-health';
     const modes = (): Promise<string> => machine.sh(`cd ${etc} && stat -c '%n %U:%G %a' *.yaml`);
     const closed = (name: string): string => `${name}_config.yaml root:edge-health 640`;
@@ -105,21 +105,21 @@ dpkg-statoverride --update --add root root 0644 ${etc}/edge_brain_config.yaml`,
     for (const user of ['root', 'nobody']) t.match(await machine.run(['edge-health', 'status'], { user }), { stdout: /Running/ }, user);
   });
 
-  await t.test('going back to an older version says what becomes of the data', async (t) => {
+  await t.test('a downgrade reports what happens to the data', async (t) => {
     const { stderr } = await dpkg('--install', '/root/older.deb');
     t.match(stderr, `edge-health: going back from ${version} to 0.0.1.`);
     t.match(stderr, /nothing is deleted/);
     t.equal(await state(UNIT), 'active', stderr);
   });
 
-  await t.test('purge takes along what the operator has made of it', async (t) => {
+  await t.test('purge removes what the operator has added', async (t) => {
     await machine.write(dropIn('mine'), '[Service]\nNice=1\n');
     await machine.write('/etc/systemd/system/edge-health@.service.d/mine.conf', '[Service]\nNice=1\n');
     await machine.write('/etc/edge-health/shutdown.d/10-park', '#!/bin/sh\n', '755');
     await machine.systemctl('set-property', UNIT, 'MemoryMax=300M');
     await machine.systemctl('mask', '--now', STOP);
     await machine.sh('touch /dev/shm/fastrtps_1234 && chown edge-health /dev/shm/fastrtps_1234');
-    // The database on a disk of its own: the place where it is mounted cannot go.
+    // The database is on a disk of its own: its mount point cannot be removed.
     await machine.sh(`systemctl stop ${UNIT} && rm -r /var/lib/edge-health/* && mount -t tmpfs none /var/lib/edge-health`);
     await dpkg('--purge', 'edge-health');
     await machine.sh('umount /var/lib/edge-health && rmdir /var/lib/edge-health');

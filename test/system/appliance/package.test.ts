@@ -15,7 +15,7 @@ t.setTimeout(600_000);
 
 const PROGRAM = 'usr/lib/edge-health';
 const DOC = 'usr/share/doc/edge-health';
-/** For those who watch many machines, with examples and unit tests of the rules. */
+/** For sites that monitor many machines, with examples and unit tests of the rules. */
 const FLEET = 'usr/share/edge-health/fleet';
 const MAX_BYTES = 45e6;
 /** Ubuntu 22.04, the oldest system that the package is for. */
@@ -24,7 +24,7 @@ const OLDEST = new Map([
   ['GLIBCXX', '3.4.30'],
   ['CXXABI', '1.3.13'],
 ]);
-/** What the C++ library that the package depends on has. */
+/** The symbol versions of the C++ library that the package depends on. */
 const OF_LIBSTDCXX = new Map([['9', { GLIBCXX: '3.4.26', CXXABI: '1.3.11' }]]);
 /** The addons of rclnodejs are for one release of Ubuntu each, and loaded only where they load. */
 const RELEASES = new Map([
@@ -34,7 +34,7 @@ const RELEASES = new Map([
 ]);
 /** Kernels of arm64 have pages of 4, 16 (Raspberry Pi 5) or 64 KiB. */
 const LARGEST_PAGES: Readonly<Record<PackageArchitecture, number>> = { amd64: 4096, arm64: 65536 };
-/** Which package has a library. */
+/** The package that contains a library. */
 const LIBRARIES: Readonly<Record<string, readonly string[]>> = {
   libc6: ['libc.so.6', 'libm.so.6', 'libdl.so.2', 'libpthread.so.0', 'ld-linux-x86-64.so.2', 'ld-linux-aarch64.so.1'],
   'libgcc-s1': ['libgcc_s.so.1'],
@@ -50,7 +50,7 @@ const CONFFILES = [
   '/etc/edge-health/sensor_node_config.yaml',
   '/etc/edge-health/shutdown.d/README',
 ];
-/** Everything that is to be called. */
+/** Everything that is executable as a command. */
 const EXECUTABLES = [
   ...[`/${PROGRAM}/bin/edge-health`, `/${PROGRAM}/bin/with-ros2`, `/${PROGRAM}/runtime/bin/node`],
   ...[`/${FLEET}/examples/containers/prepare.sh`, `/${FLEET}/examples/systemd/install.sh`],
@@ -80,7 +80,7 @@ for (const architecture of ['amd64', 'arm64'] as const) {
     const depends = declared(await field(file, 'Depends'));
     const files = filesBelow(folder);
 
-    t.test('says what it is', async (t) => {
+    t.test('has the right control fields and a limited size', async (t) => {
       t.equal(await field(file, 'Package'), 'edge-health');
       t.equal(await field(file, 'Version'), version);
       t.equal(await field(file, 'Architecture'), architecture);
@@ -98,7 +98,7 @@ for (const architecture of ['amd64', 'arm64'] as const) {
       t.match(manifest, { name: 'edge-health', version, packaged: true, private: true });
     });
 
-    t.test('belongs to root, who alone may write it', async (t) => {
+    t.test('belongs to root, and only root can write to it', async (t) => {
       const entries = listContent(file);
       t.ok(entries.length > 1000);
       t.same([...new Set(entries.map(({ owner }) => owner))], ['root/root']);
@@ -121,7 +121,7 @@ for (const architecture of ['amd64', 'arm64'] as const) {
       );
     });
 
-    t.test('has everything that the checkout has for it', async (t) => {
+    t.test('contains everything that the checkout provides for it', async (t) => {
       const has = (path: string): boolean => t.ok(existsSync(join(folder, path)), path);
       for (const name of ['main', 'store-worker', 'inventory', 'ops', 'harness', 'ros-probe']) has(`${PROGRAM}/dist/${name}.cjs`);
       for (const extension of ['js', 'css']) has(`${PROGRAM}/dist/harness-chart.${extension}`);
@@ -143,7 +143,7 @@ for (const architecture of ['amd64', 'arm64'] as const) {
       t.same(leaked, [], 'nothing that is only for developers');
     });
 
-    t.test('names nothing of the machine it was built on', async (t) => {
+    t.test('contains no path of the machine it was built on', async (t) => {
       const suspects = files.filter((path) => !path.startsWith(`${PROGRAM}/runtime/bin/`) && statSync(join(folder, path)).size < 5e6);
       t.ok(suspects.length > 1000);
       const places = ['build/deb', 'node_modules', 'src'].map((name) => join(process.cwd(), name));
@@ -188,7 +188,7 @@ for (const architecture of ['amd64', 'arm64'] as const) {
       t.equal(binaries.get('runtime/bin/node')?.runpath, '$ORIGIN/../lib');
     });
 
-    t.test('has the licence of each program of others', async (t) => {
+    t.test('contains the licence of each third-party program', async (t) => {
       const texts = gunzipSync(readFileSync(join(folder, DOC, 'third-party-licences.gz'))).toString();
       const copyright = readFileSync(join(folder, DOC, 'copyright'), 'utf8');
       t.match(texts, `Node.js ${dependencies.node}`);
@@ -222,7 +222,7 @@ for (const architecture of ['amd64', 'arm64'] as const) {
       }
     });
 
-    t.test('is without errors and warnings of lintian', { skip: existsSync('/usr/bin/lintian') ? false : 'needs lintian' }, async (t) => {
+    t.test('has no errors and warnings of lintian', { skip: existsSync('/usr/bin/lintian') ? false : 'needs lintian' }, async (t) => {
       const { status, stdout } = spawnSync('lintian', ['--fail-on', 'error,warning', '--allow-root', file], { encoding: 'utf8' });
       t.equal(stdout, '');
       t.equal(status, 0);
@@ -230,7 +230,7 @@ for (const architecture of ['amd64', 'arm64'] as const) {
   });
 }
 
-t.test('what ros-setup needs is there', async (t) => {
+t.test('the package contains what ros-setup needs', async (t) => {
   const { file } = await builtPackage(own);
   const folder = join(unpack(t, file), PROGRAM);
   const node = join(folder, 'runtime/bin/node');
@@ -266,7 +266,7 @@ t.test('what ros-setup needs is there', async (t) => {
   });
 });
 
-t.test('the program runs from where it is unpacked', async (t) => {
+t.test('the program runs where it is unpacked', async (t) => {
   const { file } = await builtPackage(own);
   const folder = join(unpack(t, file), PROGRAM);
   const run = (...args: string[]): string =>

@@ -12,7 +12,7 @@ import { ShutdownClient, sharedProgram } from '../../../testkit/dds/shutdown-cli
 import { Network } from '../../../testkit/network/network.ts';
 import { callSafeShutdown, holdLock, logIn, whenSaid } from './support/power.ts';
 
-// A program on DDS asks, and a whole machine goes down, or does not.
+// A program on DDS requests a shutdown, and a whole machine powers off, or does not.
 
 t.jobs = 2;
 t.setTimeout(600_000);
@@ -23,25 +23,25 @@ const HOOKS = '/etc/edge-health/shutdown.d';
 const STATE = '/var/lib/edge-health';
 const NOBODY = 65_534;
 const NODE = '/usr/lib/edge-health/runtime/bin/node';
-/** Prints what is read at a socket, or why that cannot be done. */
+/** Prints what is read from a socket, or why that is not possible. */
 const READ_TABLE = `
   const socket = require('node:net').connect(process.argv[1]);
   socket.on('data', (text) => process.stdout.write(text)).on('error', ({ code }) => process.stdout.write(code));`;
-/** Cyclone DDS calls the one, Fast DDS the other. */
+/** A client on Cyclone DDS calls one machine, a client on Fast DDS the other. */
 const VENDOR = { bookworm: 'cyclone', trixie: 'fastdds' } as const satisfies Record<Suite, string>;
 
-/** Sets keys of safe_shutdown, and has the service take them over. */
+/** Sets keys of safe_shutdown, and reloads the service. */
 async function configure(machine: Container, keys: Readonly<Record<string, string>>): Promise<void> {
   const edits = Object.entries(keys).map(([key, value]) => `-e 's|^  #\\? \\?${key}:.*|  ${key}: ${value}|'`);
   await machine.sh(`sed -i ${edits.join(' ')} ${CONFIG}; grep '^  [a-z_]*:' ${CONFIG} >/dev/null; systemctl restart edge-health`);
   await machine.untilJson<StatusDocument>('/status', ({ ros }) => ros.transport === 'embedded');
 }
 
-/** A unit that notes its end where the hooks note theirs. */
+/** A unit that records its end in the same file as the hooks. */
 const unit = (stop: string, seconds: number): string =>
   `[Service]\nExecStart=/bin/sleep infinity\nExecStop=/bin/sh -c '${stop}'\nTimeoutStopSec=${seconds}\n[Install]\nWantedBy=multi-user.target\n`;
 
-/** Looks at the store of a machine that is off: whole, closed, and with the request in it. */
+/** Checks the store of a machine that is off: intact, closed, and with the request in it. */
 async function checkStore(t: Test, machine: Container): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'edge-health-store-'));
   t.teardown(() => rmSync(folder, { recursive: true, force: true }));
@@ -64,7 +64,7 @@ async function secondsToEnd(machine: Container): Promise<number> {
   return (performance.now() - start) / 1000;
 }
 
-/** Looks, after the next boot, for the samples up to the end of the service. */
+/** Checks, after the next boot, the samples up to the end of the service. */
 async function checkSamples(t: Test, machine: Container): Promise<void> {
   const endMs = await whenSaid(machine, 'edge-health', /^received SIGTERM, shutting down/);
   const range = `from=${new Date(endMs - 60_000).toISOString()}&to=${new Date(endMs + 1000).toISOString()}`;
@@ -77,7 +77,7 @@ const status = async (machine: Container): Promise<StatusDocument['shutdown']> =
   (await machine.untilJson<StatusDocument>('/status', ({ shutdown }) => shutdown !== undefined)).shutdown;
 
 for (const suite of SUITES) {
-  t.test(`${suite}: refused the machine stays up; accepted it goes down, and tells after the next boot`, { skip }, async (t) => {
+  t.test(`${suite}: refused, the machine stays up; accepted, it powers off and reports that after the next boot`, { skip }, async (t) => {
     const network = new Network();
     t.teardown(() => network.dispose());
     const segment = network.segment();
@@ -117,7 +117,7 @@ for (const suite of SUITES) {
     t.equal(await machine.sh(`cat ${STATE}/order 2>/dev/null || echo nothing ran`), 'nothing ran');
     t.equal(await machine.show('camera', 'ActiveState'), 'active');
 
-    // A lock that is taken while the hooks run is respected as well, and the service goes on.
+    // A lock that is taken while the hooks run is respected as well, and the service continues.
     t.match(await call('MANUAL', 'operator', 60), { success: true });
     await machine.until(async () => (await machine.run(['test', '-e', `${STATE}/order`])).code === 0, 120);
     await holdLock(machine);
@@ -142,7 +142,7 @@ for (const suite of SUITES) {
     t.match(await status(machine), { ...down, reason: 'MAINTENANCE', requested_by: 'Zoë' });
     await checkSamples(t, machine);
 
-    // In danger: over a lock, though somebody is logged in, and though a hook hangs that does not listen.
+    // In danger: despite a lock, a logged-in user, and a hook that hangs and ignores SIGTERM.
     await machine.write(`${HOOKS}/15-hangs`, `#!/bin/sh\ntrap '' TERM\nwhile :; do sleep 1; done\n`, '755');
     await holdLock(machine);
     await logIn(machine, 'robot');
@@ -156,7 +156,7 @@ for (const suite of SUITES) {
     t.match(await machine.journal('edge-health'), /step hooks timed out: 15-hangs was killed/);
     await checkStore(t, machine);
 
-    // And back up, though a unit does not stop in time.
+    // And on again, although a unit does not stop in time.
     await machine.bootAgain();
     t.match(await status(machine), { ...down, reason: 'EMERGENCY', requested_by: 'watchdog' });
     await machine.write('/etc/systemd/system/arm.service', unit('sleep 60', 30));
@@ -174,7 +174,7 @@ for (const suite of SUITES) {
 }
 for (const suite of SUITES) {
   t.test(
-    `${suite}: the service's user may power off, stop the listed units, and nothing else; others may not even that`,
+    `${suite}: the service's user may power off, stop the listed units, and nothing else; other users may not even do that`,
     { skip },
     async (t) => {
       const machine = await Container.boot(t, { suite, installed: (await builtPackage()).file });
@@ -184,7 +184,7 @@ for (const suite of SUITES) {
       await configure(machine, { stop_units: '[camera.service]' });
       const as = (user: string, script: string) => machine.run(['sh', '-c', script], { user });
 
-      // Every action that polkit knows here.
+      // Every action that polkit has here.
       const granted = async (user: string): Promise<string[]> => {
         const each =
           'for action in $(pkaction); do pkcheck --action-id "$action" --process $$ >/dev/null 2>&1 && echo "$action"; done; true';
@@ -218,7 +218,7 @@ for (const suite of SUITES) {
         for (const script of scripts) t.not((await as(user, script)).code, 0, `${user}: ${script}`);
       }
 
-      // Root's helper, asked as the service asks it.
+      // The helper of root, with requests as the service sends them.
       const asked = async (user: string, request: string): Promise<string> => {
         const program = `
         const socket = require('node:net').connect('/run/edge-health-stop.sock', () => socket.write(process.argv[1] + '\\n'));
@@ -239,15 +239,15 @@ for (const suite of SUITES) {
         t.match(await asked('edge-health', request), /a request is/);
       t.match(await asked('edge-health', 'stop camera.service'), /^ok$/);
       t.equal(await machine.sh('systemctl show --value -p ActiveState camera drive | xargs'), 'inactive active');
-      // A configuration that somebody else may write is not believed, whoever it belongs to.
+      // A configuration that other users can write to is not used, whoever owns it.
       await machine.sh(`chmod o+w ${CONFIG}`);
       t.match(await asked('edge-health', 'stop camera.service'), /users other than root can write/);
       await machine.sh(`chmod o-w ${CONFIG}; chown edge-health ${CONFIG}`);
       t.match(await asked('edge-health', 'stop camera.service'), /is not owned by root/);
-      // One that has answered takes a moment to end.
+      // A helper that has responded takes a moment to end.
       await machine.until(async () => (await machine.sh('systemctl list-units --all --no-legend "edge-health-stop@*"')).trim() === '', 120);
 
-      // Without the rule the service says what is missing, and refuses.
+      // Without the rule the service reports what is missing, and refuses.
       await machine.sh(`chown root ${CONFIG}; rm /usr/share/polkit-1/rules.d/edge-health.rules; systemctl restart polkit edge-health`);
       const withoutRule = await machine.untilJson<StatusDocument>('/status', ({ shutdown }) => shutdown.problem !== null);
       const problem = /^safe_shutdown\.action is poweroff, which polkit does not allow the user edge-health; install polkit and the rules/;
@@ -256,7 +256,7 @@ for (const suite of SUITES) {
       const { message, success } = await callSafeShutdown(machine.host, VENDOR[suite], 'EMERGENCY', 'watchdog', 5);
       t.match({ message, success }, { success: false, message: /which polkit does not allow/ });
 
-      // A user of the group may ask, from the moment when it is in it; the table of sockets tells who it is.
+      // A user is accepted from the moment of joining the group; the socket table identifies the user.
       const uid = Number(await machine.sh('id -u robot'));
       const robot = await ShutdownClient.start(machine.host, uid, await sharedProgram(t));
       const stranger = await robot.call();

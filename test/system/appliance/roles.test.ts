@@ -32,7 +32,7 @@ for (const suite of SUITES) {
     const pids = await Promise.all(all.map((unit) => machine.show(unit, 'MainPID')));
     t.equal(new Set(pids).size, 3, 'one process each');
 
-    await t.test('the REST of the main one shows all three', async (t) => {
+    await t.test('the REST API of the main service shows all three', async (t) => {
       const names = ['health_monitor', ...ROLES];
       const { nodes, ros } = await machine.untilJson<Status>('/status', ({ nodes }) =>
         names.every((name) => nodes.some((node) => node.node_name === name && node.health !== null)),
@@ -48,7 +48,7 @@ for (const suite of SUITES) {
       }
     });
 
-    await t.test('each has its folders, and its name in the journal', async (t) => {
+    await t.test('each role has its folders, and its name in the journal', async (t) => {
       for (const role of ROLES) {
         const unit = `edge-health@${role}`;
         t.match(await machine.sh(`stat -c '%U %a' /run/edge-health-${role}`), 'edge-health 755');
@@ -59,7 +59,7 @@ for (const suite of SUITES) {
       t.match(await machine.sh('ls /var/lib/edge-health /run/edge-health/spool'), /\.ndjson[\s\S]*\.db/);
     });
 
-    await t.test('one that is stopped has left, and the others go on', async (t) => {
+    await t.test('a role that is stopped has left, and the others continue', async (t) => {
       const sensor = (satisfied: (node: StatusDocument['nodes'][number]) => boolean): Promise<StatusDocument> =>
         machine.untilJson('/status', ({ nodes }) => nodes.some((node) => node.node_name === 'sensor_node' && satisfied(node)), 60);
       await machine.systemctl('stop', 'edge-health@sensor_node');
@@ -71,14 +71,14 @@ for (const suite of SUITES) {
       t.pass('and its statuses arrive again');
     });
 
-    await t.test('after a reboot those that are enabled are there', async (t) => {
+    await t.test('after a reboot the enabled roles run', async (t) => {
       await machine.systemctl('enable', 'edge-health@actuator_node');
       await machine.reboot();
       for (const unit of ['edge-health', 'edge-health@actuator_node']) t.equal(await machine.show(unit, 'ActiveState'), 'active', unit);
       t.equal(await machine.show('edge-health@sensor_node', 'ActiveState'), 'inactive');
     });
 
-    await t.test('edge_brain takes the place of the main one', async (t) => {
+    await t.test('edge_brain replaces the main service', async (t) => {
       await machine.sh(
         'echo EDGE_HEALTH_CONFIG=/etc/edge-health/edge_brain_config.yaml >> /etc/default/edge-health; systemctl restart edge-health',
       );
@@ -104,12 +104,12 @@ for (const suite of SUITES) {
       await machine.sh(`sed -i '/^EDGE_HEALTH_CONFIG/d' /etc/default/edge-health; systemctl restart edge-health`);
     });
 
-    await t.test('a role that has no configuration, or a port that is taken, ends in failed', async (t) => {
+    await t.test('a role without a configuration, or whose port is in use, fails', async (t) => {
       t.not((await machine.run(['systemctl', 'start', 'edge-health@nobody'])).code, 0);
       t.equal(await machine.show('edge-health@nobody', 'ExecMainStatus'), '78');
       t.equal(await machine.show('edge-health@nobody', 'NRestarts'), '0');
       t.match(await machine.journal('edge-health@nobody'), '/etc/edge-health/nobody_config.yaml');
-      // Its port is that of the main one, whose place it is made to take.
+      // Its port is that of the main service, which it is meant to replace.
       await machine.run(['systemctl', 'start', 'edge-health@edge_brain']);
       await machine.until(async () => (await machine.show('edge-health@edge_brain', 'ActiveState')) === 'failed', 120);
       t.equal(await machine.show('edge-health@edge_brain', 'ExecMainStatus'), '75');

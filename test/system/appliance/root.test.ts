@@ -9,7 +9,7 @@ import { Appliance, CONFIG, STATE, UNIT } from '../../../testkit/container/appli
 import { containersUnavailable } from '../../../testkit/container/images.ts';
 import { temporaryFolder } from '../../../testkit/folder.ts';
 
-// What a service that was taken over can do to an administrator who runs the documented commands as root: it owns the data folder, and
+// What a compromised service can do to an administrator who runs the documented commands as root: it owns the data folder, and
 // leaves links and programs there. test/system/security/root.test.ts tries more of it, without systemd.
 
 t.setTimeout(900_000);
@@ -17,11 +17,11 @@ const skip = containersUnavailable();
 
 const OPS = 'edge-health-ops.service';
 const HARNESS = 'edge-health-harness.service';
-/** Belongs to root; every login shell runs what in it ends in .sh. */
+/** Belongs to root; every login shell runs the files in it that end in .sh. */
 const TARGET = '/etc/profile.d';
 const SECRET = 'https://hooks.example/T00/secret-of-now';
 
-/** A library that notes in a file that everybody may write which user has loaded it. */
+/** A library that records which user has loaded it, in a file that every user may write to. */
 function noting(t: Test, file: string): Buffer {
   const folder = temporaryFolder(t);
   const source = `#include <stdio.h>
@@ -32,7 +32,7 @@ __attribute__((constructor)) static void note(void) { FILE *f = fopen("${file}",
   return readFileSync(join(folder, 'noting.so'));
 }
 
-t.test('commands of root on the data folder of a service that was taken over', { skip }, async (t) => {
+t.test('commands of root are safe on the data folder of a compromised service', { skip }, async (t) => {
   const config = { ops: { check: { clock: false }, backup: { reserve_megabytes: 10 } } };
   const { machine } = await Appliance.boot(t, { suite: 'bookworm', config });
   /** As the service's user, in its folder. */
@@ -97,7 +97,7 @@ t.test('commands of root on the data folder of a service that was taken over', {
     await attack('rm -r ros');
   });
 
-  await t.test('and with a service that is itself they do what they should', async (t) => {
+  await t.test('with a service that is not compromised they work', async (t) => {
     const etc = (name: string): string => `ops: {check: {clock: false}, notify: {webhook: {url: "${name}"}}}\n`;
     await machine.sh(`chmod 640 ${CONFIG}; cat >${CONFIG}`, { input: etc('https://hooks.example/old') });
     t.equal((await machine.run(['edge-health', 'ops', 'backup_logs'])).code, 0);

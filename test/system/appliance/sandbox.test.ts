@@ -7,7 +7,7 @@ import { NEEDED, PREPARE, PROBES } from './support/probes.ts';
 t.setTimeout(240_000);
 
 const SCRIPTS = '/usr/local/lib/probes';
-/** Prints the number of each script that succeeds, and what the others say. */
+/** Prints the number of each script that succeeds, and the output of the others. */
 const RUNNER = `#!/bin/sh
 for script in "$1"/*; do
   if said=$(timeout 10 sh "$script" 2>&1); then echo "can $(basename "$script")"; else echo "cannot $(basename "$script"): $said" | tr '\\n' ' '; echo; fi
@@ -15,7 +15,7 @@ done
 cat /proc/self/status
 `;
 
-/** Which scripts succeeded, by name; and everything that was printed. */
+/** The names of the scripts that succeeded, and everything that was printed. */
 interface Answers {
   readonly can: ReadonlySet<string>;
   readonly text: string;
@@ -35,7 +35,7 @@ async function lay(machine: Container, folder: string, scripts: Readonly<Record<
 }
 
 /**
- * Runs the scripts as the unit itself, with all of its directives: a drop-in replaces nothing but the program (and that it is one
+ * Runs the scripts as the unit itself, with all of its directives: a drop-in replaces nothing but the program (and marks it as one
  * which ends).
  */
 async function asUnit(machine: Container, unit: string, folder: string): Promise<string> {
@@ -51,7 +51,7 @@ async function asUnit(machine: Container, unit: string, folder: string): Promise
   return machine.read(log);
 }
 
-/** Fields of /proc/<pid>/status that tell what a process may do. */
+/** Fields of /proc/<pid>/status that show what a process may do. */
 function rights(status: string): Record<string, string> {
   return Object.fromEntries(
     [...status.matchAll(/^(NoNewPrivs|Seccomp|CapInh|CapPrm|CapEff|CapBnd|CapAmb|Uid|Gid):\s+(.*)$/gm)].map((m) => [m[1], m[2]]),
@@ -69,7 +69,7 @@ async function forbidden(t: Test, machine: Container, unit: string): Promise<voi
     ...Object.fromEntries(['Inh', 'Prm', 'Eff', 'Bnd', 'Amb'].map((set) => [`Cap${set}`, '0000000000000000'])),
   });
 
-  // The harness has nothing to keep in memory.
+  // The harness keeps nothing in memory.
   const needed = Object.keys(NEEDED).filter((name) => unit !== 'edge-health-harness' || !name.includes('in memory'));
   const allowed = answers(Object.keys(NEEDED), await asUnit(machine, unit, `${SCRIPTS}/needed`));
   for (const name of needed) t.ok(allowed.can.has(name), `can ${name}`, { said: allowed.text });
@@ -86,7 +86,7 @@ for (const suite of SUITES) {
     await lay(machine, 'forbidden', Object.fromEntries(names.map((name) => [name, PROBES[name]?.script ?? ''])));
     await lay(machine, 'needed', NEEDED);
 
-    await t.test('the running service is in it', async (t) => {
+    await t.test('the running service is in the sandbox', async (t) => {
       const pid = await machine.show('edge-health', 'MainPID');
       const own = rights(await machine.read(`/proc/${pid}/status`));
       const ids = Array(4)
@@ -99,7 +99,7 @@ for (const suite of SUITES) {
       }
     });
 
-    await t.test('outside of it all that is forbidden works, so that the probes are right', async (t) => {
+    await t.test('outside of the sandbox everything forbidden works, which shows that the probes are right', async (t) => {
       const run = async (user?: string): Promise<Answers> => {
         const argv = ['sh', '-c', `cd /var/lib/edge-health && exec /usr/local/bin/run-probes ${SCRIPTS}/forbidden`];
         return answers(names, (await machine.run(argv, user === undefined ? {} : { user })).stdout);

@@ -1,4 +1,4 @@
-/** The shell programs of the package, by shellcheck. */
+/** Checks the shell programs of the package with shellcheck. */
 import { spawnSync } from 'node:child_process';
 import { globSync } from 'node:fs';
 import t from 'tap';

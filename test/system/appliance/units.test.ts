@@ -10,7 +10,7 @@ const UNITS = ['edge-health', 'edge-health@sensor_node', 'edge-health-ops', 'edg
 const HIGHEST_EXPOSURE = 2.0;
 const read = (path: string): string => readFileSync(new URL(`../../../${path}`, import.meta.url), 'utf8');
 
-/** What `systemd-analyze security` holds against a unit: its overall figure, and the directives that are not set. */
+/** What `systemd-analyze security` reports about a unit: its overall figure, and the directives that are not set. */
 async function exposure(machine: Container, unit: string): Promise<{ overall: number; open: string[] }> {
   const text = await machine.sh(`systemd-analyze security --no-pager ${unit}`);
   const overall = Number(/Overall exposure level for \S+: (\d+\.\d+)/.exec(text)?.[1]);
@@ -21,7 +21,7 @@ async function exposure(machine: Container, unit: string): Promise<{ overall: nu
 async function limits(t: Test, machine: Container): Promise<void> {
   const pid = await machine.show('edge-health', 'MainPID');
   t.equal(await machine.show('edge-health', 'OOMScoreAdjust'), '-500', 'it outlives what it watches');
-  // Where not even root may do that, as in some virtual machines, systemd goes on without.
+  // If not even root may do that, as in some virtual machines, systemd continues without it.
   const mayLower = (await machine.run(['sh', '-c', 'echo -500 > /proc/self/oom_score_adj'])).code === 0;
   if (mayLower) t.equal(await machine.sh(`cat /proc/${pid}/oom_score_adj`), '-500');
   const text = await machine.read(`/proc/${pid}/limits`);
@@ -89,7 +89,9 @@ async function dropIns(t: Test, machine: Container): Promise<void> {
   const file = '/etc/systemd/system/edge-health.service.d/override.conf';
   const config = '/etc/edge-health/edge_health_config.yaml';
   const before = await machine.read(config);
-  /** What must hold with the drop-in that has this line, as root in the service's own mounts; and a configuration that needs it. */
+  /**
+   * A check that must succeed with the drop-in that has this line, as root in the service's own mounts; and a configuration that needs it.
+   */
   const effects: Record<string, { config?: string; check: string }> = {
     'ProtectHome=read-only': {
       config: 'disk:\n  paths: ["/home"]\n',
@@ -129,7 +131,7 @@ for (const suite of SUITES) {
     const machine = await Container.boot(t, { suite, installed: file });
     await machine.untilJson<{ status?: string }>('/health', ({ status }) => status !== undefined);
 
-    await t.test('systemd has nothing to say against them', async (t) => {
+    await t.test('systemd-analyze verify reports nothing', async (t) => {
       const files = [
         ...UNITS.map((unit) => `${unit}.service`),
         'edge-health-stop.socket',
@@ -141,7 +143,7 @@ for (const suite of SUITES) {
       t.match({ code, stdout, stderr }, { code: 0, stdout: '', stderr: '' });
     });
 
-    await t.test(`their exposure is at most ${HIGHEST_EXPOSURE}, and what is open has a reason`, async (t) => {
+    await t.test(`their exposure is at most ${HIGHEST_EXPOSURE}, and every open directive has a reason`, async (t) => {
       const reasons = read('docs/operate/sandbox.md');
       for (const unit of [...UNITS, 'edge-health-stop@1', 'edge-health-udp@1']) {
         const { overall, open } = await exposure(machine, unit);
@@ -152,9 +154,9 @@ for (const suite of SUITES) {
     });
 
     await t.test('limits are in force', (t) => limits(t, machine));
-    await t.test('reload', (t) => reload(t, machine));
+    await t.test('a reload applies the configuration', (t) => reload(t, machine));
 
-    await t.test('a debugger listens when root asks for it with SIGUSR1, on the loopback alone', async (t) => {
+    await t.test('a debugger listens after a SIGUSR1 of root, on the loopback interface only', async (t) => {
       const listening = async (): Promise<string[]> => (await machine.sh('ss -Hltn')).match(/\S+:9229\b/g) ?? [];
       const pid = await machine.show('edge-health', 'MainPID');
       t.same(await listening(), []);
@@ -178,11 +180,11 @@ for (const suite of SUITES) {
       await machine.systemctl('restart', 'edge-health');
     });
 
-    await t.test('ROS 2 is sourced where it is, and keeps nothing from starting', (t) => ros2(t, machine));
+    await t.test('ROS 2 is sourced if it exists, and never prevents a start', (t) => ros2(t, machine));
 
     await t.test('the drop-ins of the documentation work', (t) => dropIns(t, machine));
 
-    await t.test('samples in memory outlive a killed service, and systemd restores what is missing', async (t) => {
+    await t.test('samples in memory survive a killed service, and systemd restores what is missing', async (t) => {
       await machine.sh('systemctl kill --kill-whom=main --signal=SIGKILL edge-health; systemctl stop edge-health');
       t.match(await machine.sh('ls -A /run/edge-health'), 'spool');
       await machine.sh('rm -r /run/edge-health; chown root:root /var/lib/edge-health; chmod 700 /var/lib/edge-health');

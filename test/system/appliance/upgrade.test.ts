@@ -1,4 +1,4 @@
-/** Upgrades that fail or are cut off. The fault upgrade-downgrade (test/faults) proves an upgrade under load. */
+/** Upgrades that fail or are interrupted. The fault upgrade-downgrade (test/faults) tests an upgrade under load. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
@@ -24,7 +24,7 @@ async function newerPackage(t: Test): Promise<string> {
   return repackaged((await builtPackage()).file, { version: NEWER, files }, temporaryFolder(t));
 }
 
-/** As unattended-upgrades does: an edited configuration file is kept without a question. */
+/** As unattended-upgrades does: an edited configuration file is kept without a prompt. */
 function upgrade(machine: Container): Promise<Finished> {
   const options = ['-o', 'DPkg::Options::=--force-confdef', '-o', 'DPkg::Options::=--force-confold'];
   return machine.run(['apt-get', 'install', '-y', ...options, '/root/newer.deb'], {
@@ -33,13 +33,13 @@ function upgrade(machine: Container): Promise<Finished> {
   });
 }
 
-t.test('an upgrade that ends in a service that cannot start says why, and blocks nothing', { skip }, async (t) => {
+t.test('an upgrade that ends in a service that cannot start reports the reason, and blocks nothing', { skip }, async (t) => {
   const newer = await newerPackage(t);
   const appliance = await Appliance.boot(t, { suite: 'trixie', config: ALERTING, installed: (await builtPackage()).file });
   const { machine } = appliance;
   await machine.copyIn(newer, '/root/newer.deb');
   const before = await appliance.history();
-  // Edited, and not reloaded: the running service has the earlier one.
+  // Edited, and not reloaded: the running service has the previous one.
   await machine.write(CONFIG, 'thresholds:\n  cpu: {warning: 95}\nrest:\n  prot: 80\n');
 
   const { code, stdout, stderr } = await upgrade(machine);
@@ -57,7 +57,7 @@ t.test('an upgrade that ends in a service that cannot start says why, and blocks
   t.equal((await appliance.status()).version, NEWER);
   t.same((await appliance.history()).slice(0, before.length), before, 'corrected, it runs with its history');
 
-  await t.test('and so does one that finds its port taken', async (t) => {
+  await t.test('and so does one whose port is in use', async (t) => {
     await machine.systemctl('stop', UNIT);
     await machine.sh('systemd-run --quiet --unit=other-program systemd-socket-activate --listen=5000 sleep infinity');
     const { code, stdout, stderr } = await machine.run(['apt-get', 'install', '--reinstall', '-y', '/root/newer.deb'], {
@@ -71,7 +71,7 @@ t.test('an upgrade that ends in a service that cannot start says why, and blocks
   });
 });
 
-t.test('a power cut in the middle of an upgrade leaves a service that runs, and the upgrade can be repeated', { skip }, async (t) => {
+t.test('after a power cut in the middle of an upgrade the service runs, and the upgrade can be repeated', { skip }, async (t) => {
   const newer = await newerPackage(t);
   const appliance = await Appliance.boot(t, { suite: 'trixie' });
   const { machine } = appliance;

@@ -11,7 +11,7 @@ t.setTimeout(600_000);
 const skip = CHROMIUM === '' && 'needs the Debian package chromium';
 const HOUR_MS = 3_600_000;
 
-t.test('all nodes at a glance, and one of them whole', { skip }, async (t) => {
+t.test('the wall shows all nodes at a glance, and the node view one of them in detail', { skip }, async (t) => {
   const folder = temporaryFolder(t);
   mkdirSync(join(folder, 'run'));
   const service = new InProcessService(folder, new RealClocks(), { dashboardFolder: join(ROOT, 'dist/dashboard') });
@@ -51,7 +51,7 @@ t.test('all nodes at a glance, and one of them whole', { skip }, async (t) => {
   await page.locator('.alerts').filter({ hasText: 'arm' }).waitFor();
   await hint.click();
   await page.locator('.hero').filter({ hasText: 'WARNING' }).waitFor();
-  // The alerts of the node that is shown come with the next response.
+  // The alerts of the shown node arrive with the next response.
   await hint.waitFor({ state: 'detached' });
   t.pass('the machine is OK, and says that another is not, and which');
   await page.locator('article', { hasText: 'CPU usage' }).filter({ hasText: '81.5' }).waitFor();

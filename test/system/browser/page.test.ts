@@ -11,7 +11,7 @@ import { until } from '../../../testkit/wait.ts';
 t.setTimeout(600_000);
 const skip = CHROMIUM === '' && 'needs the Debian package chromium';
 
-/** A recorded machine, so that the load of other tests raises nothing. */
+/** A recorded machine, so that the load of other tests raises no alert. */
 const RECORDED = { arguments: ['--proc', `${ROOT}/testkit/fixtures/pi5/proc`, '--sys', `${ROOT}/testkit/fixtures/pi5/sys`] };
 
 /** The page of a recorded machine; all of it ends with the test. */
@@ -24,7 +24,7 @@ async function shown(t: Test): Promise<{ service: RunningService; page: Page; er
   return { service, ...(await openPage(browser, `${service.url}/`)) };
 }
 
-t.test('the page shows the machine live, says when the service is gone, and heals', { skip }, async (t) => {
+t.test('the page shows the machine live, reports when the service is gone, and recovers', { skip }, async (t) => {
   const folder = temporaryFolder(t);
   const config = {
     // Disk usage is always above 0: a WARNING that stays.
@@ -48,7 +48,7 @@ t.test('the page shows the machine live, says when the service is gone, and heal
   t.pass('status and open alert are there');
 
   const disk = page.locator('article', { hasText: 'Disk usage' });
-  // Other programs fill and empty the disk: asked again until both are of the same moment.
+  // Other programs fill and empty the disk: read again until both values are of the same moment.
   await until('the page shows the value of /health', async () => {
     const health = await service.json<{ disk_percent: number }>('/health');
     return (await disk.innerText()).includes(health.disk_percent.toFixed(1));
@@ -74,7 +74,7 @@ t.test('the page shows the machine live, says when the service is gone, and heal
   t.same([...new Set(requests.map((url) => new URL(url).host))], [new URL(service.url).host], 'it asks nobody but the service');
 });
 
-t.test('ERROR has a look of its own, and the sentence names the disk path that cannot be measured', { skip }, async (t) => {
+t.test('ERROR has a look of its own, and the headline names the disk path that cannot be measured', { skip }, async (t) => {
   const config = {
     thresholds: { disk: { warning: 99.8, critical: 99.9 } },
     alerts: { sensor_timeout_seconds: 1 },
@@ -158,7 +158,7 @@ t.test('a reliability report is opened from the system view, with its charts and
   t.same(errors, []);
 });
 
-t.test('it fits a phone', { skip }, async (t) => {
+t.test('the page fits a phone', { skip }, async (t) => {
   const folder = temporaryFolder(t);
   const service = await RunningService.start(folder);
   t.teardown(() => service.end());
@@ -171,7 +171,7 @@ t.test('it fits a phone', { skip }, async (t) => {
   t.same(errors, []);
 });
 
-t.test('a token is asked for, and with it the page works', { skip }, async (t) => {
+t.test('the page requires a token, and works with it', { skip }, async (t) => {
   const folder = temporaryFolder(t);
   const file = `${folder}/token`;
   writeFileSync(file, 'correct-horse-battery\n', { mode: 0o600 });
@@ -189,7 +189,7 @@ t.test('a token is asked for, and with it the page works', { skip }, async (t) =
   t.pass('live with the token');
 });
 
-t.test('the scheduled jobs are shown where there is a scheduler', { skip }, async (t) => {
+t.test('the scheduled jobs are shown if there is a scheduler', { skip }, async (t) => {
   const folder = temporaryFolder(t);
   const service = await RunningService.start(folder, RECORDED);
   t.teardown(() => service.end());

@@ -13,7 +13,7 @@ import { CHROMIUM, launchBrowser, showsText, TIMEOUT_MS } from '../../../testkit
 import { temporaryFolder } from '../../../testkit/folder.ts';
 import { until } from '../../../testkit/wait.ts';
 
-/** report.html as its readers have it: a file, opened by a browser without a network. */
+/** report.html as its readers have it: a file, opened in a browser without a network. */
 t.setTimeout(600_000);
 const skip = CHROMIUM === '' && 'needs the Debian package chromium';
 const browser = skip === false ? await launchBrowser() : null;
@@ -48,7 +48,7 @@ async function open(t: Test, input: ReportInput, options: Parameters<NonNullable
   return { page, errors, requests: requests.filter((url) => !url.startsWith('data:')) };
 }
 
-/** Pixels of each canvas that something was drawn on, beyond grid and labels. */
+/** Coloured pixels of each canvas, without grid and labels. */
 function colours(page: Page): Promise<number[]> {
   return page.locator('canvas').evaluateAll((canvases) =>
     canvases.map((canvas) => {
@@ -65,7 +65,7 @@ function colours(page: Page): Promise<number[]> {
 }
 
 for (const [name, run] of Object.entries({ perfectWeek, badWeek, tenMinutes })) {
-  t.test(`${name}: opens offline, loads nothing, draws its charts`, { skip }, async (t) => {
+  t.test(`${name}: the report opens offline, loads nothing and draws its charts`, { skip }, async (t) => {
     const { errors, page, requests } = await open(t, run());
     await page.locator('canvas').nth(5).waitFor();
     t.equal(await page.locator('canvas').count(), 6, 'five charts, and the lanes');
@@ -76,7 +76,7 @@ for (const [name, run] of Object.entries({ perfectWeek, badWeek, tenMinutes })) 
   });
 }
 
-t.test('the cursor shows values and marks, by pointer and by keyboard; one can zoom', { skip }, async (t) => {
+t.test('the cursor shows values and marks, by pointer and by keyboard, and zooming is possible', { skip }, async (t) => {
   const { errors, page } = await open(t, badWeek());
   const lanes = page.locator('.lanes .u-over');
   await lanes.scrollIntoViewIfNeeded();
@@ -95,7 +95,7 @@ t.test('the cursor shows values and marks, by pointer and by keyboard; one can z
   await showsText(figure('CPU and memory of the machine'), /^CPU \d+\.\d %, memory 4\d\.\d %$/);
   await tip.waitFor({ state: 'hidden' });
 
-  // Drag on one chart, and all of them show the same part.
+  // A drag on one chart makes all of them show the same part.
   await page.mouse.move(x(200_000), box.y + 20);
   await page.mouse.down();
   await page.mouse.move(x(300_000), box.y + 20, { steps: 4 });
@@ -124,7 +124,7 @@ t.test('the cursor shows values and marks, by pointer and by keyboard; one can z
   t.same(errors, []);
 });
 
-t.test('without JavaScript the verdict, the criteria and the tables are there', { skip }, async (t) => {
+t.test('without JavaScript the verdict, the criteria and the tables are shown', { skip }, async (t) => {
   const { page } = await open(t, badWeek(), { javaScriptEnabled: false });
   const text = await page.locator('body').innerText();
   t.match(text, /FAIL[\s\S]*This is the verdict of a run of 168 h: FAIL\./);
@@ -154,7 +154,7 @@ t.test('the verdict is reported to a screen reader, and by more than colour', { 
   t.equal(await page.locator('button:not([aria-label])').count(), 0);
 });
 
-t.test('narrow, dark and on paper: nothing sticks out', { skip }, async (t) => {
+t.test('nothing overflows on a narrow screen, in the dark scheme or on paper', { skip }, async (t) => {
   const narrow = await open(t, badWeek(), { viewport: { width: 360, height: 700 }, colorScheme: 'dark' });
   await narrow.page.locator('canvas').nth(5).waitFor();
   t.equal(await narrow.page.evaluate(() => document.documentElement.scrollWidth), 360);
@@ -170,7 +170,7 @@ t.test('narrow, dark and on paper: nothing sticks out', { skip }, async (t) => {
   writeFileSync(join(folder, 'report.pdf'), pdf);
 });
 
-t.test('nothing to show is shown as that', { skip }, async (t) => {
+t.test('an empty report is shown as such', { skip }, async (t) => {
   const { errors, page } = await open(t, nothing());
   const text = await page.locator('body').innerText();
   t.match(text, /INCOMPLETE/);
@@ -178,7 +178,7 @@ t.test('nothing to show is shown as that', { skip }, async (t) => {
   t.same(errors, []);
 });
 
-t.test('what others named does nothing in the page, and junit.xml is well-formed whatever it is', { skip }, async (t) => {
+t.test('names from other machines have no effect in the page, and junit.xml is always well-formed', { skip }, async (t) => {
   const { errors, page, requests } = await open(t, named(HOSTILE.join(' ')));
   await page.locator('canvas').nth(5).waitFor();
   const lanes = page.locator('.lanes .u-over');

@@ -49,7 +49,7 @@ async function ready(page: Page): Promise<void> {
   await page.getByText('Live', { exact: true }).waitFor();
 }
 
-t.test('no view, in no size and no scheme, has a barrier that axe-core finds, and nothing sticks out', { skip }, async (t) => {
+t.test('no view has a barrier that axe-core finds, or content that overflows, in any size and scheme', { skip }, async (t) => {
   const { service } = await fleet(t, 5);
   const axe = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
   const browser = await launchBrowser();
@@ -79,7 +79,7 @@ t.test('no view, in no size and no scheme, has a barrier that axe-core finds, an
   }
 });
 
-t.test('with the keyboard alone: to a node, another time, and an alert', { skip }, async (t) => {
+t.test('the keyboard alone reaches a node, another time and an alert', { skip }, async (t) => {
   const { service } = await fleet(t, 3);
   const browser = await launchBrowser();
   t.teardown(() => browser.close());
@@ -105,7 +105,7 @@ t.test('with the keyboard alone: to a node, another time, and an alert', { skip 
   t.same(errors, []);
 });
 
-t.test('300 nodes: the wall shows them all, those with problems first', { skip }, async (t) => {
+t.test('300 nodes: the wall shows all of them, those with problems first', { skip }, async (t) => {
   const { service, stop } = await fleet(t, 299);
   const browser = await launchBrowser();
   t.teardown(() => browser.close());
@@ -120,7 +120,7 @@ t.test('300 nodes: the wall shows them all, those with problems first', { skip }
   t.same(errors, []);
 });
 
-t.test('each view is shown again after a reload, and by a link', { skip }, async (t) => {
+t.test('each view is shown again after a reload, and from a link', { skip }, async (t) => {
   const { service } = await fleet(t, 3);
   const browser = await launchBrowser();
   t.teardown(() => browser.close());
@@ -139,7 +139,7 @@ t.test('each view is shown again after a reload, and by a link', { skip }, async
   }
 });
 
-t.test('alerts: filtered by the address, one of them with its history and what to do', { skip }, async (t) => {
+t.test('alerts are filtered by the address, and one of them is shown with its history and what to do', { skip }, async (t) => {
   const { service } = await fleet(t, 3);
   const nowMs = Date.now();
   service.remoteNodes.onAlert(alertOf('robot-2', '7', nowMs - 60_000, { severity: 'CRITICAL', value: 97 }));

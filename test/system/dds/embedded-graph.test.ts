@@ -7,13 +7,13 @@ import { Peer, type PeerEvent, peersUnavailable, VENDORS } from '../../../testki
 import { type Host, Network } from '../../../testkit/network/network.ts';
 import { ROOT } from '../../../testkit/service/service.ts';
 
-/** What discovery and the graph of nodes show of the embedded transport to programs on Cyclone DDS and on Fast DDS. */
+/** Tests discovery and the graph of nodes of the embedded transport, as programs on Cyclone DDS and on Fast DDS see them. */
 
 t.jobs = 3;
 t.setTimeout(600_000);
 const skip = peersUnavailable();
 
-/** As Jazzy's own generator computes them. */
+/** As the generator of Jazzy computes them. */
 const HASHES = JSON.parse(readFileSync(join(ROOT, 'testkit/fixtures/ros2-type-hashes.json'), 'utf8')) as Readonly<Record<string, string>>;
 const hashOf = (type: string): string => `typehash=${HASHES[type]};`;
 const PACKAGE = 'edge_health_interfaces';
@@ -51,9 +51,9 @@ const READERS = [
   ['rt/alerts', `${PACKAGE}::msg::dds_::Alert_`, FLEETING, hashOf(`${PACKAGE}/msg/Alert`)],
   ['rt/health_status', `${PACKAGE}::msg::dds_::HealthStatus_`, FLEETING, hashOf(`${PACKAGE}/msg/HealthStatus`)],
 ] as const;
-/** rmw_cyclonedds tells which endpoints are of one service by it. */
+/** It shows rmw_cyclonedds which endpoints belong to one service. */
 const SERVICE_ID = /^serviceid=[0-9a-f]{1,2}(\.[0-9a-f]{1,2}){15};/;
-/** Under load a discovery may take its time; nothing here is judged by it. */
+/** Under load a discovery may take its time; no test result depends on it. */
 const TIMEOUT_SECONDS = 120;
 
 function lonelyHost(t: Test): Host {
@@ -62,7 +62,7 @@ function lonelyHost(t: Test): Host {
   return network.host();
 }
 
-/** The endpoints that an observer found, in the order of their topics, each once. */
+/** The endpoints that an observer found, each once, in the order of their topics. */
 function endpointsOf(observer: Peer, kind: 'reader' | 'writer'): PeerEvent<'endpoint'>[] {
   const last = new Map(observer.all('endpoint').map((endpoint) => [endpoint.guid, endpoint]));
   return [...last.values()].filter((endpoint) => endpoint.kind === kind).sort((a, b) => (a.topic < b.topic ? -1 : 1));
@@ -73,7 +73,7 @@ for (const vendor of VENDORS) {
     const host = lonelyHost(t);
     const observer = await Peer.start(host, vendor, 'discovery');
     await observer.waitFor('reader', () => true, TIMEOUT_SECONDS);
-    // Fast DDS tells a goodbye from a lease that ended; with Cyclone DDS it is one if the lease is longer than the test may take.
+    // Fast DDS distinguishes a goodbye from an expired lease; with Cyclone DDS it is one if the lease is longer than the test may take.
     const node = await GraphNode.start(host, vendor === 'fastdds' ? {} : { leaseSeconds: 1000 });
     await observer.waitForCount('endpoint', WRITERS.length + READERS.length, () => true, TIMEOUT_SECONDS);
     const participant = await observer.waitFor('participant');
@@ -119,7 +119,7 @@ for (const vendor of VENDORS) {
       const observer = await Peer.start(host, vendor, 'discovery');
       const node = await GraphNode.start(host, { namespace: '/robot7' });
       const early = await Peer.start(host, vendor, 'graph', ['--ros', ros]);
-      // For its topic the node makes a further reader.
+      // The node creates a further reader for its topic.
       await Peer.start(host, 'cyclone', 'publish', ['--topic', '/arm/health_status', '--hz', '10']);
       const { participant } = await observer.waitFor('endpoint', ({ topic }) => topic === 'rt/diagnostics', TIMEOUT_SECONDS);
       const isOurs = (endpoint: PeerEvent<'endpoint'>): boolean => endpoint.participant === participant;
@@ -158,7 +158,7 @@ for (const vendor of VENDORS) {
         const tellsAll = (event: PeerEvent<'entities'>): boolean => event.nodes.some(({ readers }) => readers.includes(gidOf(added.guid)));
         const { gid, nodes } = await reader.waitFor('entities', tellsAll, TIMEOUT_SECONDS);
         t.equal(gid, gidOf(participant));
-        // Readers that are announced to a publisher only are no endpoints to the observer.
+        // Readers that are announced to a publisher only are not endpoints for the observer.
         const known = new Set(observer.all('endpoint').map(({ guid }) => gidOf(guid)));
         t.strictSame(
           nodes.map((entry) => ({
@@ -174,7 +174,7 @@ for (const vendor of VENDORS) {
     });
   }
 
-  t.test(`${vendor}: peers that come and go are counted, and gone at once when they say goodbye`, { skip }, async (t) => {
+  t.test(`${vendor}: peers that come and go are counted, and removed at once after a goodbye`, { skip }, async (t) => {
     const host = lonelyHost(t);
     const node = await GraphNode.start(host);
     const options = ['--topic', '/health_status', '--topic', '/alerts'];

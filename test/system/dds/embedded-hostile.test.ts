@@ -10,15 +10,15 @@ import { ROOT } from '../../../testkit/service/service.ts';
 import { until } from '../../../testkit/wait.ts';
 
 /**
- * Whatever is sent to it, the node stays up, goes on serving the others while it lasts and afterwards, and neither the participants that
- * it keeps nor its log grow without bound. See testkit/dds/attacker-program.ts for what is sent.
+ * Whatever is sent to it, the node stays up and serves other participants meanwhile and afterwards, and neither its participants nor its
+ * log grow without bound. testkit/dds/attacker-program.ts lists what is sent.
  */
 
 t.setTimeout(600_000);
 
 interface Attack {
   readonly what: string;
-  /** Whether it reached the node at all. */
+  /** Whether it must have reached the node. */
   readonly struck: (node: GraphNode, details: NodeEvent<'details'>, refused: number) => boolean;
 }
 
@@ -58,7 +58,7 @@ const ATTACKS: Readonly<Record<string, Attack>> = {
 const TIMEOUT_SECONDS = 120;
 const MOST_LOG_LINES = 20;
 
-t.test('hostile datagrams', { skip: peersUnavailable() }, async (t) => {
+t.test('hostile datagrams have no lasting effect', { skip: peersUnavailable() }, async (t) => {
   const network = new Network();
   t.teardown(() => network.dispose());
   const segment = network.segment();
@@ -86,7 +86,7 @@ t.test('hostile datagrams', { skip: peersUnavailable() }, async (t) => {
       return Peer.start(others, vendor, 'publish', [...options, ...fields]);
     }),
   );
-  // Of the peers' writers everything is kept, of the node's the last ten: at this rate it is ten seconds.
+  // All samples of the peers' writers are kept, and the last ten of the node's: ten seconds at this rate.
   node.stream({ hz: 1, count: 0 });
   await Promise.all(subscribers.map((peer) => peer.waitFor('sample', () => true, TIMEOUT_SECONDS)));
   for (const vendor of VENDORS) await node.waitFor('health', ({ status }) => status.node_name === vendor, TIMEOUT_SECONDS);
@@ -127,7 +127,7 @@ t.test('hostile datagrams', { skip: peersUnavailable() }, async (t) => {
       const { sent, octets, seconds } = JSON.parse(output.split('\n')[1] ?? '') as { sent: number; octets: number; seconds: number };
       await serves();
       t.pass('and afterwards');
-      // What was sent before is handled by now.
+      // Everything sent before has been handled by now.
       const details = await node.details();
       t.ok(struck(node, details, details.refused - before.refused), 'it was felt');
       const after = await node.details({ collect: true });
@@ -166,6 +166,6 @@ t.test('hostile datagrams', { skip: peersUnavailable() }, async (t) => {
     const last = numbers.at(-1) ?? 0;
     t.same(missing(numbers, numbers[0] ?? 0, last), [], `${VENDORS[index]}: and nothing that it published`);
   }
-  // Those that were never there are forgotten; the honest ones are not.
+  // Participants that do not exist are removed; the real ones are not.
   await node.detailsUntil(({ peers }) => peers === subscribers.length + publishers.length, TIMEOUT_SECONDS);
 });

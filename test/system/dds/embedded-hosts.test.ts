@@ -4,13 +4,13 @@ import { Peer, peersUnavailable, VENDORS, type Vendor } from '../../../testkit/d
 import { arrivalsAt, numberOf, range, reached, spread } from '../../../testkit/dds/streams.ts';
 import { type Host, type Interface, Network } from '../../../testkit/network/network.ts';
 
-/** Several hosts, and several participants on one: which find each other, and which do not. */
+/** Tests which of several hosts, and of several participants on one host, discover each other. */
 
 t.jobs = 3;
 t.setTimeout(600_000);
 const skip = peersUnavailable();
 const TIMEOUT_SECONDS = 120;
-/** Of nodes and peers where a test waits for leases to end; otherwise each has its own (10 s, 20 s). */
+/** The lease of nodes and peers in tests that wait for its end; otherwise each has its own (10 s, 20 s). */
 const LEASE_SECONDS = 6;
 const SHORT_LEASE = ['--lease', String(LEASE_SECONDS)];
 const HZ = 2;
@@ -49,7 +49,7 @@ async function monitor(host: Host, name: string, options: NodeOptions = {}): Pro
   return { name, node, last: () => node.lastPublished() };
 }
 
-/** Resolves when a peer has a status that is published from now on. */
+/** Resolves when a peer has received a status that is published from now on. */
 async function reachesPeer({ name, last }: Publisher, peer: Peer): Promise<void> {
   const since = await last();
   await peer.waitFor('sample', (sample) => sample.data['node_name'] === name && numberOf(sample) > since, TIMEOUT_SECONDS);
@@ -61,13 +61,13 @@ async function reachesNode({ name, last }: Publisher, { node }: Monitor): Promis
   await node.waitFor('health', ({ status }) => status.node_name === name && (status.cpu_percent ?? 0) > since, TIMEOUT_SECONDS);
 }
 
-/** Resolves when a node has published for so long: time in which something else may happen, or must not. */
+/** Resolves when a node has published for this long: time in which something else may happen, or must not. */
 async function publishesFor(seconds: number, { node }: Monitor): Promise<void> {
   const since = await node.lastPublished();
   await node.waitFor('published', ({ number }) => number >= since + seconds * HZ, TIMEOUT_SECONDS);
 }
 
-t.test('four hosts: all see each other, also one that was killed and came back', { skip }, async (t) => {
+t.test('four hosts discover each other, including one that was killed and came back', { skip }, async (t) => {
   const made = network(t);
   const segment = made.segment();
   const hosts = [1, 2, 3, 4].map(() => made.host());
@@ -98,7 +98,7 @@ t.test('four hosts: all see each other, also one that was killed and came back',
   t.pass('so did a host that was cut off');
 });
 
-t.test('peers notice by the lease that a node is gone that did not say goodbye', { skip }, async (t) => {
+t.test('peers notice by the lease that a node without a goodbye is gone', { skip }, async (t) => {
   const made = network(t);
   const segment = made.segment();
   const [brain, others] = [made.host(), made.host()];
@@ -116,7 +116,7 @@ t.test('peers notice by the lease that a node is gone that did not say goodbye',
   }
 });
 
-t.test('hosts that are gone do not hold up what goes to the others', { skip }, async (t) => {
+t.test('hosts that are gone do not delay the traffic to others', { skip }, async (t) => {
   const made = network(t);
   const segment = made.segment();
   const [brain, arm, ...legs] = [made.host(), made.host(), made.host(), made.host()];
@@ -127,7 +127,7 @@ t.test('hosts that are gone do not hold up what goes to the others', { skip }, a
   const go = await Promise.all(legs.flatMap((leg) => VENDORS.map((vendor) => subscribe(leg, vendor, ...SHORT_LEASE))));
   const node = await GraphNode.start(brain);
   await node.detailsUntil(({ subscribers }) => subscribers === stay.length + go.length, TIMEOUT_SECONDS);
-  // The kernel keeps what it cannot deliver, for seconds and until a socket is full. Here it notices soon that it cannot.
+  // The kernel keeps what it cannot deliver, for seconds and until a socket is full. Here it notices sooner that it cannot.
   const neighbours = '/proc/sys/net/ipv4/neigh/eth0';
   brain.exec('sh', '-c', `echo 1000 > ${neighbours}/base_reachable_time_ms; echo 1 > ${neighbours}/delay_first_probe_time`);
   node.stream({ hz: 50, count: 0 });
@@ -143,7 +143,7 @@ t.test('hosts that are gone do not hold up what goes to the others', { skip }, a
   }
 });
 
-t.test('static peers on a network that passes no multicast', { skip }, async (t) => {
+t.test('static peers work on a network without multicast', { skip }, async (t) => {
   const made = network(t);
   const segment = made.segment({ multicast: false });
   const [brain, arm, stranger] = [made.host(), made.host(), made.host()];
@@ -151,7 +151,7 @@ t.test('static peers on a network that passes no multicast', { skip }, async (t)
   const there = segment.attach(arm);
   segment.attach(stranger);
   const leaseSeconds = LEASE_SECONDS;
-  // Those that name the node's host, and those that it finds because it names theirs.
+  // Those that name the host of the node, and those that it finds because it names their host.
   const node = await monitor(brain, 'brain', { leaseSeconds, staticPeers: [there.address, 'no-such-host.invalid'] });
   const other = await monitor(arm, 'arm', { leaseSeconds });
   const lost = await monitor(stranger, 'stranger', { leaseSeconds });
@@ -168,7 +168,7 @@ t.test('static peers on a network that passes no multicast', { skip }, async (t)
     await Promise.all(publishers.map((publisher) => reachesNode(publisher, node)));
   };
   await all();
-  // It stays so, beyond every lease.
+  // This remains so, beyond every lease.
   await publishesFor(LEASE_SECONDS + 2, node);
   await all();
   await node.node.detailsUntil(({ peers: found }) => found === 1 + peers.length + publishers.length, TIMEOUT_SECONDS);
@@ -180,13 +180,13 @@ t.test('static peers on a network that passes no multicast', { skip }, async (t)
   );
 });
 
-t.test('LOCALHOST: all participants on this host, none on another', { skip }, async (t) => {
+t.test('LOCALHOST: all participants on this host are found, none on another', { skip }, async (t) => {
   const made = network(t);
   const segment = made.segment();
   const [brain, others] = [made.host(), made.host()];
   segment.attach(brain);
   segment.attach(others);
-  // Of its own accord it would now and then look for a router.
+  // By itself it would sometimes look for a router.
   brain.exec('sh', '-c', 'echo 1 > /proc/sys/net/ipv6/conf/eth0/disable_ipv6 || true');
   const sent = (): number => Number(brain.exec('cat', '/sys/class/net/eth0/statistics/tx_packets'));
   // With this lease they announce themselves every second.
@@ -222,7 +222,7 @@ t.test('LOCALHOST: all participants on this host, none on another', { skip }, as
   }
 });
 
-t.test('domains do not meet', { skip }, async (t) => {
+t.test('participants of different domains do not discover each other', { skip }, async (t) => {
   const host = network(t).host();
   const domains = [0, 5] as const;
   const nodes = await Promise.all(domains.map((domainId) => monitor(host, `domain${domainId}`, { domainId })));
@@ -241,7 +241,7 @@ t.test('domains do not meet', { skip }, async (t) => {
   }
 });
 
-t.test('five participants on one host; a call from here is local', { skip }, async (t) => {
+t.test('five participants run on one host, and a call from there is local', { skip }, async (t) => {
   const host = network(t).host();
   const names = ['a', 'b', 'c', 'd', 'e'];
   const nodes = await Promise.all(names.map((name) => monitor(host, name, { namespace: `/${name}` })));

@@ -6,8 +6,8 @@ import { type Host, Network, type Segment } from '../../../testkit/network/netwo
 import { Traffic } from './support/traffic.ts';
 
 /**
- * Addresses change, links go down and up, interfaces come and go: the streams of the node and of its peers go on, and of what they
- * promise (the last ten) nothing is lost.
+ * Addresses change, links go down and up, interfaces come and go: the streams of the node and of its peers continue, and nothing that they
+ * promise (the last ten) is lost.
  */
 
 t.jobs = 3;
@@ -22,7 +22,7 @@ function site(t: Test): { segment: Segment; brain: Host; others: Host } {
   return { segment: network.segment(), brain: network.host(), others: network.host() };
 }
 
-t.test('the address of the node’s host changes', { skip }, async (t) => {
+t.test('streams continue when the address of the node’s host changes', { skip }, async (t) => {
   const { segment, brain, others } = site(t);
   const own = segment.attach(brain);
   segment.attach(others);
@@ -34,11 +34,11 @@ t.test('the address of the node’s host changes', { skip }, async (t) => {
   t.equal((await traffic.node.details()).problem, null);
 });
 
-t.test('the address of the peers’ host changes', { skip }, async (t) => {
+t.test('streams continue when the address of the peers’ host changes', { skip }, async (t) => {
   const { segment, brain, others } = site(t);
   segment.attach(brain);
   const theirs = segment.attach(others);
-  // Cyclone DDS itself goes on sending from the address that is gone, and has to be started anew.
+  // Cyclone DDS continues to send from the removed address, and has to be restarted.
   const traffic = await Traffic.start(brain, others, ['fastdds'], []);
   const cyclone = await Peer.start(others, 'cyclone', 'subscribe', ['--topic', '/health_status']);
   await cyclone.waitFor('sample', () => true, TIMEOUT_SECONDS);
@@ -55,7 +55,7 @@ for (const [what, whose] of [
   ['the node’s', 'brain'],
   ['the peers’', 'others'],
 ] as const) {
-  t.test(`${what} link is down for thirty samples`, { skip }, async (t) => {
+  t.test(`${what} link may be down for thirty samples`, { skip }, async (t) => {
     const { segment, ...hosts } = site(t);
     const interfaces = { brain: segment.attach(hosts.brain), others: segment.attach(hosts.others) };
     const traffic = await Traffic.start(hosts.brain, hosts.others, VENDORS);
@@ -71,7 +71,7 @@ for (const [what, whose] of [
   });
 }
 
-t.test('two interfaces at once, with peers on both; one vanishes, and another one comes', { skip }, async (t) => {
+t.test('of two interfaces with peers on both one vanishes, and another one comes', { skip }, async (t) => {
   const network = new Network();
   t.teardown(() => network.dispose());
   const [office, factory] = [network.segment(), network.segment()];
@@ -91,7 +91,7 @@ t.test('two interfaces at once, with peers on both; one vanishes, and another on
   second.remove();
   const removed = await node.lastPublished();
   await node.waitFor('log', ({ message }) => /graph again/.test(message), TIMEOUT_SECONDS);
-  // Longer than the history reaches back: these are lost at that interface.
+  // Longer than the history reaches back: these are lost on that interface.
   const away = await node.lastPublished();
   await node.waitFor('published', ({ number }) => number >= Math.max(away, removed) + 20, TIMEOUT_SECONDS);
   factory.attach(brain);

@@ -5,9 +5,7 @@ import { arrivalsAt, numberOf, range, reached, spread } from '../../../testkit/d
 import { type Host, Network } from '../../../testkit/network/network.ts';
 import { Traffic } from './support/traffic.ts';
 
-/**
- * Nothing is lost that the QoS promises: reliable, transient local, keep last 10. Judged by sequence numbers alone.
- */
+/** Nothing is lost that the QoS promises: reliable, transient local, keep last 10. Judged by sequence numbers alone. */
 
 t.jobs = 2;
 t.setTimeout(900_000);
@@ -19,7 +17,7 @@ const TEN_KILOBYTES = '√x'.repeat(2560);
 
 interface Site {
   readonly network: Network;
-  /** Where the node is. */
+  /** The host of the node. */
   readonly brain: Host;
   readonly others: Host;
 }
@@ -43,7 +41,7 @@ const subscribe = (host: Host, vendor: Vendor, ...topics: readonly string[]): Pr
     (topics.length > 0 ? topics : ['/health_status']).flatMap((topic) => ['--topic', topic]),
   );
 
-t.test('20 Hz with further subscribers that come and go, half of them killed', { skip }, async (t) => {
+t.test('nothing is lost at 20 Hz with further subscribers that come and go, half of them killed', { skip }, async (t) => {
   const { brain, others } = twoHosts(t);
   const permanent = await Promise.all(VENDORS.map((vendor) => subscribe(others, vendor)));
   const node = await GraphNode.start(brain);
@@ -57,7 +55,7 @@ t.test('20 Hz with further subscribers that come and go, half of them killed', {
       const peer = await subscribe(others, vendor);
       await peer.waitFor('sample', () => true, TIMEOUT_SECONDS);
       const joined = await node.lastPublished();
-      // From here on it is sent what is new.
+      // From here on it receives new samples.
       await reached(peer, joined + 2 * DEPTH, TIMEOUT_SECONDS);
       await peer.kill(signal);
       const numbers = arrivalsAt(peer).map(numberOf);
@@ -79,7 +77,7 @@ t.test('20 Hz with further subscribers that come and go, half of them killed', {
   t.equal((await node.details()).refused, 0);
 });
 
-t.test('10 % loss, with doubled and reordered frames, both ways', { skip }, async (t) => {
+t.test('nothing is lost with 10 % loss, duplicated and reordered frames, both ways', { skip }, async (t) => {
   const network = new Network();
   t.teardown(() => network.dispose());
   const segment = network.segment();
@@ -88,12 +86,12 @@ t.test('10 % loss, with doubled and reordered frames, both ways', { skip }, asyn
   const { link } = await segment.attachLossy(brain, { seed: 3 });
   const subscribers = await Promise.all(VENDORS.map((vendor) => subscribe(others, vendor, '/health_status', '/big/health_status')));
   const [node, big] = await Promise.all([GraphNode.start(brain), GraphNode.start(brain, { namespace: '/big', observe: false })]);
-  // The node itself reads the other's topic as well.
+  // The node also reads the topic of the other one.
   await node.detailsUntil(({ subscribers }) => subscribers === VENDORS.length, TIMEOUT_SECONDS);
   await big.detailsUntil(({ subscribers }) => subscribers === VENDORS.length + 1, TIMEOUT_SECONDS);
 
-  // Everything that is published shall arrive: what keep last drops must have had time to be repaired. Our own writers keep ten; those
-  // of the peers are given room for all, since Fast DDS asks and tells only every three seconds.
+  // Everything published must arrive: what keep last drops must have had time to be repaired. The writers of the node keep ten; those of
+  // the peers keep all, since Fast DDS sends heartbeats and requests only every three seconds.
   const [count, bigCount] = [100, 40];
   const SECONDS = 10;
   const fields = ['status=OK', 'timestamp=2026-03-04T05:06:07.089Z'].flatMap((field) => ['--set', field]);
@@ -106,7 +104,7 @@ t.test('10 % loss, with doubled and reordered frames, both ways', { skip }, asyn
   node.stream({ hz: count / SECONDS, count });
   big.stream({ hz: bigCount / SECONDS, count: bigCount, nodeName: TEN_KILOBYTES });
   await Promise.all(VENDORS.map((vendor) => publish(vendor, '/health_status', count / SECONDS, count, vendor)));
-  // Longer names than nodes have: they arrive whole, and are counted as refused.
+  // Longer names than nodes have: they arrive completely, and are counted as refused.
   await Promise.all(VENDORS.map((vendor) => publish(vendor, `/${vendor}/health_status`, bigCount / SECONDS, bigCount, TEN_KILOBYTES)));
   await Promise.all([
     node.waitFor('published', ({ number }) => number === count, 120),
@@ -142,7 +140,7 @@ t.test('10 % loss, with doubled and reordered frames, both ways', { skip }, asyn
 });
 
 for (const who of ['the node', 'the peers'] as const) {
-  t.test(`${who} stopped until every lease has ended`, { skip }, async (t) => {
+  t.test(`${who} may be stopped until every lease has ended`, { skip }, async (t) => {
     const { brain, others } = twoHosts(t);
     const traffic = await Traffic.start(brain, others, VENDORS);
     const peers = [...traffic.subscribers, ...traffic.publishers];

@@ -5,8 +5,8 @@ import { spread } from '../../../testkit/dds/streams.ts';
 import { type Host, Network } from '../../../testkit/network/network.ts';
 
 /**
- * /safe_shutdown called by clients as rmw_cyclonedds and rmw_fastrtps make them: each gets its own answer, once. How long an answer takes
- * is in the comments of the output.
+ * /safe_shutdown called by clients as rmw_cyclonedds and rmw_fastrtps make them: each gets its own response, once. How long a response
+ * takes is in the comments of the output.
  */
 
 t.setTimeout(600_000);
@@ -19,7 +19,7 @@ interface Site {
   readonly node: GraphNode;
   readonly brain: Host;
   readonly clients: Host;
-  /** Of the clients' host. */
+  /** The address of the clients' host. */
   readonly address: string;
 }
 
@@ -39,7 +39,7 @@ function call(host: Host, vendor: Vendor, requestedBy: string, ...options: reado
   return Peer.start(host, vendor, 'call', [...request, '--match-seconds', '120', '--reply-seconds', '120', ...options]);
 }
 
-/** Every one of the client's replies is its own, each of `clients` × `requests` came once, and nobody went without. */
+/** Checks that every reply belongs to its client, and that each of `clients` × `requests` came exactly once. */
 function judge(t: Test, peer: Peer, requestedBy: string, clients: number, requests = 1): PeerEvent<'reply'>[] {
   const replies = peer.all('reply');
   const expected = Array.from({ length: clients * requests }, (_, i) => `${Math.floor(i / requests) + 1}.${(i % requests) + 1}`);
@@ -62,7 +62,7 @@ function judge(t: Test, peer: Peer, requestedBy: string, clients: number, reques
 
 for (const vendor of VENDORS) {
   for (const ros of DISTRIBUTIONS) {
-    t.test(`${FRESH_CLIENTS} fresh clients of ${vendor}, as of ${ros}`, { skip }, async (t) => {
+    t.test(`${FRESH_CLIENTS} fresh clients of ${vendor}, as of ${ros}, each get their response`, { skip }, async (t) => {
       const { node, clients, address } = await site(t);
       const requestedBy = `wäre ${vendor}`;
       const peer = await call(clients, vendor, requestedBy, '--clients', String(FRESH_CLIENTS), '--ros', ros);
@@ -81,7 +81,7 @@ for (const vendor of VENDORS) {
   }
 }
 
-t.test('clients of both kinds at once, several requests each, and none is mistaken for another', { skip }, async (t) => {
+t.test('clients of both kinds at once, with several requests each, are not mistaken for each other', { skip }, async (t) => {
   const { node, brain, clients } = await site(t, { answerAfterMs: 30 });
   const all = [clients, brain].flatMap((host) =>
     VENDORS.flatMap((vendor) =>
@@ -101,7 +101,7 @@ t.test('clients of both kinds at once, several requests each, and none is mistak
   t.equal(node.all('call').length, all.length * 15);
 });
 
-t.test('a client that dies before its answer takes nothing from the others', { skip }, async (t) => {
+t.test('a client that is killed before its response does not affect the others', { skip }, async (t) => {
   const { node, clients } = await site(t, { holdsAnswers: true });
   for (const vendor of VENDORS) {
     const dying = await call(clients, vendor, `dying ${vendor}`);
@@ -126,7 +126,7 @@ t.test('a client that dies before its answer takes nothing from the others', { s
   );
 });
 
-t.test('clients over a link that loses 10 %, and doubles and reorders', { skip }, async (t) => {
+t.test('clients get their responses over a link that loses 10 %, duplicates and reorders', { skip }, async (t) => {
   const network = new Network();
   t.teardown(() => network.dispose());
   const segment = network.segment();

@@ -7,14 +7,14 @@ import { GraphNode } from '../../../testkit/dds/graph-node.ts';
 import { Peer, type PeerEvent, peersUnavailable, VENDORS, type Vendor } from '../../../testkit/dds/peers.ts';
 import { type Host, Network } from '../../../testkit/network/network.ts';
 
-/** The topics of the embedded transport, as programs on Cyclone DDS and on Fast DDS see them, and as it sees theirs. */
+/** Tests the topics of the embedded transport, as programs on Cyclone DDS and on Fast DDS see them, and as it sees theirs. */
 
 t.jobs = 3;
 t.setTimeout(600_000);
 
 const LASTING_TOPICS = ['/health_status', '/alerts', '/shutdown_status'] as const;
 const TIMESTAMP = HEALTH.timestamp;
-/** Under load a discovery may take its time; nothing here is judged by it. */
+/** Under load a discovery may take its time; no test result depends on it. */
 const TIMEOUT_SECONDS = 120;
 
 function lonelyHost(t: Test): Host {
@@ -26,7 +26,7 @@ function lonelyHost(t: Test): Host {
 const listenTo = (host: Host, vendor: Vendor, topics: readonly string[], ...options: string[]): Promise<Peer> =>
   Peer.start(host, vendor, 'subscribe', [...topics.flatMap((topic) => ['--topic', topic]), ...options]);
 
-/** The samples of a topic, as they arrived; waits for as many. */
+/** Waits for this many samples of a topic, and returns them as they arrived. */
 async function samplesOf(peer: Peer, topic: string, count: number): Promise<Readonly<Record<string, unknown>>[]> {
   const samples = await peer.waitForCount('sample', count, (sample) => sample.topic === topic, TIMEOUT_SECONDS);
   return samples.map(({ data }) => data);
@@ -58,7 +58,7 @@ for (const vendor of VENDORS) {
     for (const progress of [PROGRESS, ...texts]) node.publishShutdown(progress);
     t.strictSame(await samplesOf(peer, '/shutdown_status', texts.length + 1), [PROGRESS, ...texts].map(asPeersSay));
 
-    // /diagnostics is volatile, and goes out once a second at most: until one arrives the node cannot know that the peer listens.
+    // /diagnostics is volatile, and published at most once a second: until one arrives the node may not have discovered the peer.
     const viewer = await listenTo(host, vendor, ['/diagnostics'], '--durability', 'volatile');
     const published: HealthStatus[] = [];
     const deadline = Date.now() + TIMEOUT_SECONDS * 1000;
@@ -84,7 +84,7 @@ for (const vendor of VENDORS) {
     const numbers = (from: unknown): number[] => Array.from({ length: count }, (_, i) => Number(from) + i);
     const publish = async (reliability: string, durability: string): Promise<void> => {
       const name = `${reliability}/${durability}/${'é𠮷日'.repeat(10)}`;
-      // Longer than a message may be: it goes in fragments. (Fast DDS would also receive no more than that at a time.)
+      // Longer than a message may be: it is sent in fragments. (Fast DDS would also receive no more than that at a time.)
       const alertId = `${reliability}/${durability}/${alert.metric}/${'日'.repeat(460)}`;
       const qos = ['--reliability', reliability, '--durability', durability, '--max-message-bytes', '1472'];
       const options = [...qos, '--hz', '20', '--await-readers', '1'];
@@ -95,7 +95,7 @@ for (const vendor of VENDORS) {
         Peer.start(host, vendor, 'publish', ['--topic', '/robot7/alerts', ...alertOptions]),
       ]);
       const received = await node.waitForCount('health', count, (event) => event.status.node_name === name, TIMEOUT_SECONDS);
-      // The first ones of a best-effort writer may come before it is known; a reliable one has promised all.
+      // The first samples of a best-effort writer may come before it is discovered; a reliable one must deliver all.
       const from = reliability === 'reliable' ? 1 : received[0]?.status.cpu_percent;
       t.strictSame(
         received.map((event) => event.status),
@@ -118,7 +118,7 @@ for (const vendor of VENDORS) {
       }
       await Promise.all(publishers.map((publisher) => publisher.kill()));
     };
-    // In this order: the last one would suit the readers that were made for the others too.
+    // In this order: the last one would also match the readers that were created for the others.
     await publish('reliable', 'volatile');
     await Promise.all([publish('best-effort', 'volatile'), publish('best-effort', 'transient-local')]);
     await publish('reliable', 'transient-local');
@@ -128,7 +128,7 @@ for (const vendor of VENDORS) {
   });
 }
 
-t.test('late joiners get the last ten, volatile ones only what is new', { skip: peersUnavailable() }, async (t) => {
+t.test('late joiners get the last ten statuses, volatile readers only new ones', { skip: peersUnavailable() }, async (t) => {
   const host = lonelyHost(t);
   const node = await GraphNode.start(host);
   let number = 0;
@@ -145,7 +145,7 @@ t.test('late joiners get the last ten, volatile ones only what is new', { skip: 
     const deaf = await listenTo(host, vendor, topics, '--durability', 'volatile');
     await Promise.all(topics.map((topic) => samplesOf(late, topic, 10)));
     await node.detailsUntil(({ subscribers }) => subscribers === (before.subscribers ?? 0) + 2);
-    // What is published now shows that both listen, and that nothing else was still on its way.
+    // What is published now shows that both are matched, and that nothing else was still on its way.
     publish();
     for (const [topic, field] of [
       ['/health_status', 'cpu_percent'],
@@ -165,7 +165,7 @@ t.test('late joiners get the last ten, volatile ones only what is new', { skip: 
 });
 
 t.test(
-  'messages of others that are not what they should be are refused, and what follows them is not',
+  'invalid messages of other programs are refused, and the valid ones that follow them are not',
   { skip: peersUnavailable() },
   async (t) => {
     const host = lonelyHost(t);
@@ -203,7 +203,7 @@ t.test(
 );
 
 t.test(
-  "another monitor of the same name is reported, and its statuses are not taken for others'",
+  'another monitor of the same name is reported, and its statuses are not taken for those of others',
   { skip: peersUnavailable() },
   async (t) => {
     const host = lonelyHost(t);

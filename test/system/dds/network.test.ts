@@ -9,7 +9,7 @@ import { ROOT } from '../../../testkit/service/service.ts';
 
 t.setTimeout(600_000);
 
-/** Of the tests' own networks: hosts, segments, bad wires, and that nothing of them is left. */
+/** Tests the networks of the tests: hosts, segments, lossy links, and that nothing of them remains. */
 
 function network(t: Test): Network {
   const made = new Network();
@@ -30,7 +30,7 @@ const RECEIVER = `
   socket.bind(7000, process.argv[1], () => console.log('bound'));
 `;
 
-/** Sends numbered datagrams of the given size, some a millisecond, and last marks until it is ended. */
+/** Sends numbered datagrams of the given size, several per millisecond, and last marks until it is ended. */
 const SENDER = `
   const [address, count, bytes] = process.argv.slice(1);
   const socket = require('node:dgram').createSocket('udp4');
@@ -44,7 +44,7 @@ const SENDER = `
   }, 1);
 `;
 
-/** Sends `count` datagrams from one host to another's address; the numbers that arrived, in their order. */
+/** Sends `count` datagrams from one host to the address of another; returns the numbers that arrived, in their order. */
 async function datagrams(from: Host, to: Host, address: string, count: number, bytes: number): Promise<number[]> {
   const receiver = to.spawn(process.execPath, ['-e', RECEIVER, address], { stdio: ['ignore', 'pipe', 'inherit'] });
   let output = '';
@@ -61,7 +61,7 @@ async function datagrams(from: Host, to: Host, address: string, count: number, b
 }
 
 t.test('networks', { skip: networkUnavailable() }, async (t) => {
-  t.test('a host alone has multicast on its loopback interface', async (t) => {
+  t.test('a host without a network has multicast on its loopback interface', async (t) => {
     const host = network(t).host();
     t.match(host.ip('link', 'show', 'lo'), /MULTICAST,UP/);
     t.match(host.ip('route', 'get', '239.255.0.1'), /dev lo/);
@@ -96,7 +96,7 @@ t.test('networks', { skip: networkUnavailable() }, async (t) => {
     t.equal((await datagrams(brain, arm, '10.77.1.99', 20, 100)).length, 20);
   });
 
-  t.test('a lossy link loses, doubles and reorders about the share that was asked', { skip: buildUnavailable('lossy-link') }, async (t) => {
+  t.test('a lossy link loses, duplicates and reorders about the requested share', { skip: buildUnavailable('lossy-link') }, async (t) => {
     const made = network(t);
     const segment = made.segment();
     const [sender, ...receivers] = [made.host(), made.host(), made.host()];
@@ -135,7 +135,7 @@ t.test('networks', { skip: networkUnavailable() }, async (t) => {
     t.same(arrived[0], arrived[1], 'the same seed, the same fate');
   });
 
-  t.test('networks vanish with the test that made them, however it ends', async (t) => {
+  t.test('networks vanish with the test that created them, however it ends', async (t) => {
     const module = join(ROOT, 'testkit/network/network.ts');
     const program = `
       const { Network } = await import(${JSON.stringify(module)});

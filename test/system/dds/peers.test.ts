@@ -5,7 +5,7 @@ import { Peer, peersUnavailable, VENDORS } from '../../../testkit/dds/peers.ts';
 import { temporaryFolder } from '../../../testkit/folder.ts';
 import { type Host, Network } from '../../../testkit/network/network.ts';
 
-/** The peers judge our own implementation in the other suites; here they have to agree among themselves. */
+/** The peers judge the embedded transport in the other tests; here they have to agree among themselves. */
 
 t.setTimeout(600_000);
 
@@ -17,7 +17,7 @@ function lonelyHost(t: Test): Host {
 
 const PAIRS = VENDORS.flatMap((publisher) => VENDORS.map((subscriber) => ({ publisher, subscriber })));
 
-t.test('messages among the peers', { skip: peersUnavailable() }, async (t) => {
+t.test('peers exchange messages', { skip: peersUnavailable() }, async (t) => {
   for (const { publisher, subscriber } of PAIRS) {
     t.test(`${publisher} to ${subscriber}: every field arrives unchanged`, async (t) => {
       const host = lonelyHost(t);
@@ -93,7 +93,7 @@ t.test('messages among the peers', { skip: peersUnavailable() }, async (t) => {
         samples.map(({ data }) => data['node_name']),
         [16, 17, 18, 19, 20, 21, 22, 23, 24, 25].map(String),
       );
-      // Only now: what goes to the other by multicast, the volatile one may take too.
+      // Only now: the volatile one may also receive multicast that is meant for the other.
       const deaf = await Peer.start(host, subscriber, 'subscribe', [...topic, '--durability', 'volatile']);
       await deaf.waitFor('matched');
       t.equal(await deaf.kill(), 0, 'SIGTERM ends a peer in good order');
@@ -103,9 +103,9 @@ t.test('messages among the peers', { skip: peersUnavailable() }, async (t) => {
   }
 });
 
-t.test('between two hosts, over a bad wire', { skip: peersUnavailable() }, async (t) => {
+t.test('peers on two hosts exchange messages over a lossy link', { skip: peersUnavailable() }, async (t) => {
   for (const { publisher, subscriber } of PAIRS.filter((pair) => pair.publisher !== pair.subscriber)) {
-    t.test(`${publisher} to ${subscriber}: reliable means that nothing is lost, doubled or out of order`, async (t) => {
+    t.test(`${publisher} to ${subscriber}: with reliable nothing is lost, duplicated or out of order`, async (t) => {
       const network = new Network();
       t.teardown(() => network.dispose());
       const segment = network.segment();
@@ -132,7 +132,7 @@ t.test('between two hosts, over a bad wire', { skip: peersUnavailable() }, async
   }
 });
 
-t.test('the graph and discovery among the peers', { skip: peersUnavailable() }, async (t) => {
+t.test('peers discover each other and their graph', { skip: peersUnavailable() }, async (t) => {
   for (const ros of ['humble', 'iron'] as const) {
     t.test(`${ros}: each peer reads the other's node names`, async (t) => {
       const host = lonelyHost(t);
@@ -173,7 +173,7 @@ t.test('the graph and discovery among the peers', { skip: peersUnavailable() }, 
     });
   }
 
-  t.test('a client that finds no server says so and ends with status 3', async (t) => {
+  t.test('a client that finds no server reports that and ends with status 3', async (t) => {
     const host = lonelyHost(t);
     for (const vendor of VENDORS) {
       const client = await Peer.start(host, vendor, 'call', ['--match-seconds', '0.5']);

@@ -11,19 +11,19 @@ import { type Host, Network, networkUnavailable } from '../../../testkit/network
 import { ROOT } from '../../../testkit/service/service.ts';
 import { until } from '../../../testkit/wait.ts';
 
-// The three roles without ROS 2, by scripts/roles.ts, in a network of their own: their ports are fixed.
+// The three roles without ROS 2, started by scripts/roles.ts in a network of their own, because their ports are fixed.
 
 t.setTimeout(600_000);
 
 const ROLES = ['edge_brain', 'sensor_node', 'actuator_node'];
 const skip = networkUnavailable();
 
-/** The roles started in a fresh folder; `output` is what they printed so far. */
+/** The roles started in a fresh folder; `output` is what they have printed so far. */
 function startRoles(t: Test, host: Host, ...roles: string[]): { child: ChildProcess; output: () => string; ended: Promise<unknown[]> } {
   const folder = temporaryFolder(t);
   const child = host.spawn(process.execPath, [join(ROOT, 'scripts/roles.ts'), ...roles], {
     cwd: folder,
-    // As in a service of systemd: the processes must not share it.
+    // As in a systemd service: the processes must not share it.
     env: { ...process.env, NODE_OPTIONS: '', RUNTIME_DIRECTORY: temporaryFolder(t) },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -34,7 +34,7 @@ function startRoles(t: Test, host: Host, ...roles: string[]): { child: ChildProc
     });
   }
   const ended = once(child, 'close').then((how) => {
-    // Samples in memory outlive a process that was killed.
+    // Samples in memory survive a killed process.
     for (const data of globSync(`${folder}/data/*`)) rmSync(spoolFolder(data, {}), { recursive: true, force: true });
     return how;
   });
@@ -47,7 +47,7 @@ interface Answer {
   readonly status: StatusDocument;
 }
 
-t.test('three processes, a role each, on one machine; Ctrl-C ends them all', { skip }, async (t) => {
+t.test('three processes run one role each on one machine, and Ctrl-C ends all of them', { skip }, async (t) => {
   const network = new Network();
   t.teardown(() => network.dispose());
   const host = network.host();
@@ -79,7 +79,7 @@ t.test('three processes, a role each, on one machine; Ctrl-C ends them all', { s
   for (const role of ROLES) t.match(output(), new RegExp(`^${role} *\\| notice: received `, 'm'));
 });
 
-t.test('one that cannot run ends the others, and its exit code is that of the whole', { skip }, async (t) => {
+t.test('a process that cannot run ends the others, and its exit code is that of the whole', { skip }, async (t) => {
   const network = new Network();
   t.teardown(() => network.dispose());
   const host = network.host();
@@ -95,7 +95,7 @@ t.test('one that cannot run ends the others, and its exit code is that of the wh
   t.notMatch(output(), /edge_brain/);
 });
 
-t.test('a role that there is not', async (t) => {
+t.test('an unknown role is refused', async (t) => {
   const child = spawn(process.execPath, [join(ROOT, 'scripts/roles.ts'), 'edge_brain', 'gripper'], { stdio: ['ignore', 'ignore', 'pipe'] });
   let said = '';
   child.stderr.setEncoding('utf8').on('data', (more: string) => {

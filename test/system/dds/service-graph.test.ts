@@ -7,7 +7,7 @@ import { temporaryFolder } from '../../../testkit/folder.ts';
 import { Network } from '../../../testkit/network/network.ts';
 import { HostService } from '../../../testkit/network/service-on-host.ts';
 
-/** The whole service on the graph: one appliance shows every robot, and tells when one falls stale. */
+/** Tests the whole service on the graph: one appliance shows every robot, and reports when one becomes stale. */
 
 t.jobs = 3;
 t.setTimeout(600_000);
@@ -26,7 +26,7 @@ function newNetwork(t: Test): Network {
 const named = (name: string, status: StatusDocument): StatusDocument['nodes'][number] | undefined =>
   status.nodes.find(({ node_name }) => node_name === name);
 
-t.test('two appliances and a robot of another make see each other; one that stops is an error until it returns', { skip }, async (t) => {
+t.test('two appliances and a robot of another make see each other; one that stops is an ERROR until it returns', { skip }, async (t) => {
   const network = newNetwork(t);
   const segment = network.segment();
   const [one, two, three] = [network.host(), network.host(), network.host()];
@@ -41,7 +41,7 @@ t.test('two appliances and a robot of another make see each other; one that stop
   const all = await first.untilGet<StatusDocument>('/status', (status) => ['robot2', 'robot3'].every((name) => named(name, status)));
   t.equal(all.ros.transport, 'embedded');
   t.equal(all.ros.reason, 'no ROS 2 is sourced');
-  // No more than ten wait for the transport; from then on every sample is handed over.
+  // No more than ten wait for the transport; from then on every sample is passed on.
   const { publish, ros } = await first.untilGet<StatusDocument>('/status', ({ ros }) => (ros.published?.health_status ?? 0) > 10);
   t.equal(ros.published?.health_status, publish.samples);
   t.match(await first.text('/metrics'), /^edge_health_ros_published_messages_total\{topic="health_status"\} \d\d$/m);
@@ -51,7 +51,7 @@ t.test('two appliances and a robot of another make see each other; one that stop
 
   const other = await first.get<HealthStatus>('/health?node=robot3');
   t.same([other.cpu_percent, other.temperature, other.status], [12.5, null, 'OK'], 'NaN is unavailable');
-  // Every sample of the other one is here as it is there.
+  // Every sample of the other appliance is the same here as there.
   const here = await first.untilGet<{ data: HealthStatus[] }>('/health/history?node=robot2', ({ data }) => data.length >= 3);
   const theirs = await second.get<{ data: HealthStatus[] }>('/health/history?node=robot2');
   const known = new Map(theirs.data.map((status) => [status.timestamp, status]));
@@ -77,7 +77,7 @@ t.test('two appliances and a robot of another make see each other; one that stop
   await Promise.all([first.end(), second.end()]);
 });
 
-t.test('a robot that always says the same, as `ros2 topic pub` does, is not stale', { skip }, async (t) => {
+t.test('a robot that always publishes the same status, as `ros2 topic pub` does, is not stale', { skip }, async (t) => {
   const host = newNetwork(t).host();
   const service = await HostService.start(host, temporaryFolder(t));
   const same = ['--set', 'node_name=stuck', '--set', 'status=OK', '--set', 'timestamp=2026-01-01T00:00:00Z', '--durability', 'volatile'];
@@ -114,7 +114,7 @@ t.test('a robot of another make that is stopped has left, without an alert', { s
   await service.end();
 });
 
-t.test('another monitor of the same name is reported, and not mixed up with this one', { skip }, async (t) => {
+t.test('another monitor of the same name is reported, and its statuses are kept apart', { skip }, async (t) => {
   const host = newNetwork(t).host();
   const service = await HostService.start(host, temporaryFolder(t));
   const twin = [
@@ -156,7 +156,7 @@ t.test('an alert of another node is served here, also when it was raised before 
   await service.end();
 });
 
-t.test('a late subscriber knows what is open, also after a restart of the service', { skip }, async (t) => {
+t.test('a late subscriber receives what is open, also after a restart of the service', { skip }, async (t) => {
   const host = newNetwork(t).host();
   const folder = temporaryFolder(t);
   // Memory is always in use.
@@ -174,7 +174,7 @@ t.test('a late subscriber knows what is open, also after a restart of the servic
   await service.end();
 });
 
-t.test('in a namespace everything is in it, and other namespaces are remote', { skip }, async (t) => {
+t.test('in a namespace all of its names are in it, and other namespaces are remote', { skip }, async (t) => {
   const host = newNetwork(t).host();
   const config = { ros: { namespace: '/lab' } };
   const service = await HostService.start(host, temporaryFolder(t), { config, arguments: ['--ros-args', '-r', '__node:=guard'] });
@@ -187,7 +187,7 @@ t.test('in a namespace everything is in it, and other namespaces are remote', { 
   await service.end();
 });
 
-t.test('where the graph cannot be joined the service stays up and says why', { skip }, async (t) => {
+t.test('if the graph cannot be joined the service stays up and reports the reason', { skip }, async (t) => {
   const cases = [
     { environment: { ROS_DOMAIN_ID: '233' }, reason: /ROS_DOMAIN_ID is "233"; set it to a whole number from 0 to 232/ },
     { environment: { ROS_DOMAIN_ID: 'seven' }, reason: /ROS_DOMAIN_ID is "seven"/ },

@@ -7,7 +7,7 @@ import { temporaryFolder } from '../../../testkit/folder.ts';
 import { Network } from '../../../testkit/network/network.ts';
 import { HostService } from '../../../testkit/network/service-on-host.ts';
 
-/** /safe_shutdown of the whole service, called by programs on Cyclone DDS and Fast DDS as ROS 2's middlewares call it. */
+/** Tests /safe_shutdown of the whole service, called by programs on Cyclone DDS and Fast DDS as the middlewares of ROS 2 call it. */
 
 t.jobs = 2;
 t.setTimeout(600_000);
@@ -28,7 +28,7 @@ function newNetwork(t: Test): Network {
   return network;
 }
 
-/** A folder with one hook that says who asked, and ends when `finish` was called. */
+/** A folder with one hook that records the requester, and ends when `finish` was called. */
 function waitingHook(t: Test): { folder: string; finish: () => void } {
   const folder = temporaryFolder(t);
   const mark = join(temporaryFolder(t), 'finish');
@@ -43,7 +43,7 @@ function waitingHook(t: Test): { folder: string; finish: () => void } {
 }
 
 for (const vendor of VENDORS) {
-  t.test(`${vendor}: accepted once, reported on the way, refused in plain words otherwise`, { skip }, async (t) => {
+  t.test(`${vendor}: accepted once, with progress reports, and otherwise refused with the reason`, { skip }, async (t) => {
     const host = newNetwork(t).host();
     const hook = waitingHook(t);
     const config = { safe_shutdown: { hooks_path: hook.folder, action: 'dry-run' } };
@@ -80,7 +80,7 @@ for (const vendor of VENDORS) {
     await service.end();
   });
 
-  t.test(`${vendor}: another host may not ask, unless it is named`, { skip }, async (t) => {
+  t.test(`${vendor}: another host is refused, unless it is listed`, { skip }, async (t) => {
     const network = newNetwork(t);
     const segment = network.segment();
     const [here, friend, stranger] = [network.host(), network.host(), network.host()];
@@ -118,7 +118,7 @@ for (const vendor of VENDORS) {
   });
 }
 
-t.test('where it is not enabled the service is not there', { skip }, async (t) => {
+t.test('a disabled shutdown offers no service', { skip }, async (t) => {
   const host = newNetwork(t).host();
   const service = await HostService.start(host, temporaryFolder(t), { config: { safe_shutdown: { enabled: false } } });
   await service.untilGet<StatusDocument>('/status', ({ ros }) => ros.transport === 'embedded');

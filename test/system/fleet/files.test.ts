@@ -21,7 +21,7 @@ interface ScrapeFile {
   readonly scrape_configs: readonly { readonly job_name: string; readonly relabel_configs: unknown }[];
 }
 
-t.test('promtool takes prometheus.yml, also with the other ways of discovery in it', async (t) => {
+t.test('promtool accepts prometheus.yml, also with the other discovery methods', async (t) => {
   const folder = join(copyOfFleet(t), 'prometheus');
   mkdirSync(join(folder, 'secrets'));
   writeFileSync(join(folder, 'secrets/edge-health.token'), '');
@@ -37,7 +37,7 @@ t.test('promtool takes prometheus.yml, also with the other ways of discovery in 
   }
 });
 
-t.test('amtool takes alertmanager.yml, and alerts go where they should', async (t) => {
+t.test('amtool accepts alertmanager.yml, and alerts are routed to the right receivers', async (t) => {
   const file = join(FLEET, 'alertmanager/alertmanager.yml');
   const checked = run('amtool', ['check-config', file]);
   t.equal(checked.status, 0, checked.output);
@@ -67,7 +67,7 @@ t.test('amtool takes alertmanager.yml, and alerts go where they should', async (
   t.notMatch(text, /(?:password|credentials|token|api_key):\s*\S/, 'no secret is in the file');
 });
 
-t.test('messages are written for people', async (t) => {
+t.test('messages are readable', async (t) => {
   const folder = temporaryFolder(t);
   const alert = (status: string, instance: string) => ({
     status,
@@ -118,7 +118,7 @@ from 2026-03-01 10:00:00 to 2026-03-01 10:05:00 UTC`,
   );
 });
 
-/** What Debian's packages leave below /etc, as far as dpkg here knows it. */
+/** The files of Debian's packages below /etc, as far as dpkg on this machine lists them. */
 function debianLayout(t: Test): string {
   const folder = temporaryFolder(t);
   mkdirSync(join(folder, 'etc/prometheus'), { recursive: true });
@@ -129,7 +129,7 @@ function debianLayout(t: Test): string {
   return folder;
 }
 
-/** Every file below a folder with its content, mode and time of change. */
+/** Every file below a folder with its content, mode and time of modification. */
 function everythingIn(folder: string): string[] {
   return globSync('**/*', { cwd: folder, withFileTypes: true })
     .filter((entry) => entry.isFile())
@@ -141,7 +141,7 @@ function everythingIn(folder: string): string[] {
     .sort();
 }
 
-t.test('install.sh puts everything where Debian looks for it, once, and leaves alone what was changed', async (t) => {
+t.test('install.sh installs every file where Debian expects it, once, and keeps files that were changed', async (t) => {
   const root = debianLayout(t);
   const etc = join(root, 'etc/prometheus');
   const script = join(FLEET, 'examples/systemd/install.sh');

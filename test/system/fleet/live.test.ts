@@ -23,16 +23,16 @@ const FIRST = 'robot-1.lab-1.campus.example';
 const portOf = (service: RunningService): number => Number(new URL(service.url).port);
 
 const SRV_HOST = 'robot-3.lab-1.campus.example';
-/** Queries that have no data where all is well; that their families are there is checked apart. */
+/** Queries that have no data if all is well; another check ensures that their families exist. */
 const EMPTY_WHEN_WELL: readonly RegExp[] = [/Failed jobs/, /Restarts of the service|annotation/];
 
-/** A machine whose load the test sets, with all that a service can have: a token, a ROS 2 graph, maintenance jobs. */
+/** A machine whose load the test sets, with everything that a service can have: a token, a ROS 2 graph, maintenance jobs. */
 async function busyMachine(t: Test, folder: string, machine: MachineTree): Promise<{ service: RunningService; config: string }> {
   const token = join(folder, 'rest.token');
   writeFileSync(token, TOKEN, { mode: 0o600 });
   const options = {
     node_name: 'robot_1',
-    // How full the disk of this machine is does not count.
+    // How full the disk of this machine is must not matter.
     thresholds: { disk: { warning: 99.8, critical: 99.9 } },
     ...judgedAtOnce,
     rest: { token_file: token },
@@ -54,7 +54,7 @@ async function recordedMachine(t: Test, folder: string, name: string, config: Re
   return startIn(t, folder, { config, arguments: ['--proc', procRoot, '--sys', sysRoot] });
 }
 
-t.test('the shipped files against real engines and real appliances', async (t) => {
+t.test('the shipped files work with real engines and real appliances', async (t) => {
   const [here, one, two, three] = [1, 2, 3, 4].map(() => temporaryFolder(t)) as [string, string, string, string];
   const disk = new SmallDisk(t);
   const machine = new MachineTree(t, 'pi5');
@@ -65,7 +65,7 @@ t.test('the shipped files against real engines and real appliances', async (t) =
       ...judgedAtOnce,
       node_name: 'robot_3',
       disk: { paths: [disk.folder] },
-      // Prometheus requests what an SRV record names by that name.
+      // Prometheus requests a target of an SRV record by that name.
       rest: { allowed_hosts: [SRV_HOST] },
     }),
   ]);
@@ -99,7 +99,7 @@ t.test('the shipped files against real engines and real appliances', async (t) =
   );
   const { prometheus, webhook, log } = servers;
 
-  await t.test('targets are found through files and the name server, with labels for people', async (t) => {
+  await t.test('targets are found through files and the name server, with readable labels', async (t) => {
     const wanted = [
       { instance: FIRST, robot: 'robot-1', ...LABORATORY },
       { instance: 'robot-2.lab-1.campus.example', robot: 'robot-2', ...LABORATORY },
@@ -129,7 +129,7 @@ t.test('the shipped files against real engines and real appliances', async (t) =
       reported.labels['alertname'] === 'EdgeHealthCritical' &&
       reported.labels['instance'] === instance;
 
-  await t.test('a disk that is filled is an alert, which reaches whoever is on call, and is over when there is room', async (t) => {
+  await t.test('a full disk raises an alert, which reaches the person on call and is resolved when there is space', async (t) => {
     disk.fill();
     await webhook.one(critical(alone, 'firing'), log);
     disk.free();
@@ -141,18 +141,18 @@ t.test('the shipped files against real engines and real appliances', async (t) =
     );
   });
 
-  await t.test('a loaded CPU is an alert, which is over after it', async (t) => {
+  await t.test('a loaded CPU raises an alert, which is resolved afterwards', async (t) => {
     machine.setCpuPercent(99);
     const fired = await webhook.one(critical(FIRST, 'firing'), log);
     const about = { severity: 'critical', job: 'edge-health', instance: FIRST, robot: 'robot-1', node: 'robot_1', ...LABORATORY };
     t.same({ ...fired.labels }, { alertname: 'EdgeHealthCritical', ...about });
     t.match(fired.annotations['description'], /^robot_1 on robot-1\.lab-1\.campus\.example has been CRITICAL for a minute: CPU 99/);
-    await t.test('no name in rules and dashboards is dead, no rule fails, and every panel has data', (t) => everythingHasData(t, servers));
+    await t.test('every name in rules and dashboards exists, no rule fails, every panel has data', (t) => everythingHasData(t, servers));
     machine.setCpuPercent(5);
     await webhook.one(critical(FIRST, 'resolved'), log);
   });
 
-  await t.test('a killed service is down', async (t) => {
+  await t.test('a killed service is reported as down', async (t) => {
     await robot2.end('SIGKILL');
     const down = await webhook.one(({ labels, status }) => labels['alertname'] === 'EdgeHealthDown' && status === 'firing', log);
     t.equal(down.labels['severity'], 'critical');

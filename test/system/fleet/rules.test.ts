@@ -10,14 +10,14 @@ function promtool(args: readonly string[], cwd = FLEET): { status: number | null
   return { status, output: `${stdout}${stderr}` };
 }
 
-t.test('promtool takes the rules, and its unit tests pass', async (t) => {
+t.test('promtool accepts the rules, and their unit tests pass', async (t) => {
   const files = globSync('prometheus/tests/*.test.yml', { cwd: FLEET });
   t.ok(files.length > 0);
   const { output, status } = promtool(['test', 'rules', ...files]);
   t.equal(status, 0, output);
 });
 
-t.test('the unit tests notice a rule that has changed', async (t) => {
+t.test('the unit tests detect a changed rule', async (t) => {
   const folder = temporaryFolder(t);
   cpSync(join(FLEET, 'prometheus'), folder, { recursive: true });
   const file = join(folder, 'rules/operations.yml');

@@ -9,12 +9,12 @@ import { HostService } from '../../../testkit/network/service-on-host.ts';
 import { until } from '../../../testkit/wait.ts';
 import { GraphWatch } from './support/graph-watch.ts';
 
-/** The harness's own subscription against the real service, with its embedded transport, in networks of their own. */
+/** Tests the subscription of the harness with the real service and its embedded transport, in networks of their own. */
 
 t.jobs = 2;
 t.setTimeout(600_000);
 const skip = peersUnavailable();
-/** Under load a discovery may take its time; nothing here is judged by it. */
+/** Under load a discovery may take its time; no test result depends on it. */
 const TIMEOUT_SECONDS = 120;
 /** Samples that a late joiner receives. */
 const DEPTH = 10;
@@ -32,7 +32,7 @@ interface History {
 
 const stampsOf = (statuses: readonly HealthStatus[]): string[] => statuses.map(({ timestamp }) => timestamp);
 
-t.test('all that the service stores is received, each status once', { skip }, async (t) => {
+t.test('everything that the service stores is received, each status once', { skip }, async (t) => {
   const host = network(t).host();
   const config = { publish_frequency: 20, thresholds: { memory: { warning: 0.1, critical: 99.9 } }, alerts: { raise_after_seconds: 0 } };
   const service = await HostService.start(host, temporaryFolder(t), { config });
@@ -68,7 +68,7 @@ t.test('a late observer receives the last ten statuses', { skip }, async (t) => 
   t.same(late.all('note'), []);
 });
 
-t.test('the service is restarted, and killed; its new participants are received from', { skip }, async (t) => {
+t.test('after a restart and a kill of the service, its new participants are received', { skip }, async (t) => {
   const host = network(t).host();
   const folder = temporaryFolder(t);
   const watch = await GraphWatch.start(host);
@@ -78,20 +78,20 @@ t.test('the service is restarted, and killed; its new participants are received 
     await watch.waitForCount('status', count + 20, () => true, TIMEOUT_SECONDS);
     const { data } = await service.get<History>('/health/history?order=asc&hours=1&limit=10000');
     await service.end(signal);
-    // It joins with the last ten samples: those before are of no subscription.
+    // It joins with the last ten samples: earlier ones belong to no subscription.
     const first = watch.statuses[count]?.timestamp ?? '';
     const missing = (): string[] => {
       const received = new Set(stampsOf(watch.statuses));
       return stampsOf(data).filter((stamp) => stamp >= first && !received.has(stamp));
     };
-    // What was published before the end is on its way.
+    // What was published before the end may still be on its way.
     await until(`all ${data.length} samples are received`, () => missing().length === 0, { describe: missing });
   }
   t.equal(new Set(stampsOf(watch.statuses)).size, watch.statuses.length, 'none twice');
   await watch.stop();
 });
 
-t.test('it is a node with two subscriptions, and nothing else', { skip }, async (t) => {
+t.test('the harness is a node with two subscriptions, and nothing else', { skip }, async (t) => {
   const host = network(t).host();
   const seers = await Promise.all(VENDORS.map(async (vendor) => [vendor, await Peer.start(host, vendor, 'graph')] as const));
   const finder = await Peer.start(host, 'cyclone', 'discovery');
@@ -161,13 +161,13 @@ t.test('other nodes are ignored, invalid statuses are refused, and a second publ
   t.same(watch.all('alert'), [], 'whether the node is stale is judged by another node, and is no alert of its own');
 });
 
-t.test('samples that the graph never delivered are noted, by their numbers', { skip }, async (t) => {
+t.test('samples that the graph never delivered are noted with their numbers', { skip }, async (t) => {
   const host = network(t).host();
   const watch = await GraphWatch.start(host);
   const node = await GraphNode.start(host);
   node.stream({ hz: 50, count: 0 });
   await watch.waitForCount('status', 50, () => true, TIMEOUT_SECONDS);
-  // Longer than the service keeps samples for it, and more than the kernel holds of them.
+  // Longer than the service keeps samples for it, and more than the kernel buffers.
   watch.signal('SIGSTOP');
   host.ip('link', 'set', 'lo', 'down');
   const published = node.all('published').length;
@@ -188,7 +188,7 @@ async function heardWithin(t: Test, watch: GraphWatch, host: Host, argument: str
   await service.end();
 }
 
-t.test('in a namespace it listens there; remapped topics are found', { skip }, async (t) => {
+t.test('in a namespace it subscribes there, and remapped topics are found', { skip }, async (t) => {
   const host = network(t).host();
   const lab = await GraphWatch.start(host, { node: 'lab/health_monitor' });
   await heardWithin(t, lab, host, [], { ros: { namespace: '/lab' } });
@@ -202,7 +202,7 @@ t.test('in a namespace it listens there; remapped topics are found', { skip }, a
   await service.end();
 });
 
-t.test('addresses that change, and a domain of its own', { skip }, async (t) => {
+t.test('changing addresses and a domain of its own are supported', { skip }, async (t) => {
   const made = network(t);
   const segment = made.segment();
   const [brain, desk] = [made.host(), made.host()];
@@ -220,7 +220,7 @@ t.test('addresses that change, and a domain of its own', { skip }, async (t) => 
   t.same(stranger.all('status'), []);
 });
 
-t.test('where it can never listen it says what to do', { skip }, async (t) => {
+t.test('if it can never subscribe, it reports what to do', { skip }, async (t) => {
   const host = network(t).host();
   const cases = [
     [{ transport: 'rclnodejs' }, {}, /rclnodejs cannot be used: no ROS 2 is sourced; or use --transport embedded/],

@@ -1,4 +1,4 @@
-/** Runs of the harness that are interrupted, and what it refuses; a run from its start to its report is in test/harness. */
+/** Tests interrupted runs of the harness, and what it refuses; test/harness tests a run from its start to its report. */
 import { existsSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -10,7 +10,7 @@ import { measured, startService } from '../../../testkit/service/rest.ts';
 import { until } from '../../../testkit/wait.ts';
 
 t.setTimeout(600_000);
-// Most of the time they wait.
+// These tests wait for most of their time.
 t.jobs = 3;
 
 const SECONDS = 15;
@@ -24,7 +24,7 @@ const evidence = ({ evidence: quantities }: Judgement, label: string): number | 
 
 const areOver = (pids: readonly number[]): Promise<true> => until(`the processes ${pids} end`, () => !pids.some(isRunning));
 
-t.test('with the topic, on a network of its own', { skip: networkUnavailable() }, async (t) => {
+t.test('a run receives the topic, on a network of its own', { skip: networkUnavailable() }, async (t) => {
   const network = new Network();
   t.teardown(() => network.dispose());
   const folder = new RunFolder(t, network.host());
@@ -77,7 +77,7 @@ t.test('a harness that is killed resumes the run with the service that it observ
   await areOver([service]);
 });
 
-t.test('a service that is killed three times has failed', async (t) => {
+t.test('a run in which the service is killed three times has failed', async (t) => {
   const folder = new RunFolder(t);
   const run = folder.run('--duration', '1h');
   await folder.recorded('minute');
@@ -100,7 +100,7 @@ t.test('a service that is killed three times has failed', async (t) => {
   await areOver([service]);
 });
 
-t.test('Ctrl-C ends it with a report; it is resumed by the same command, and stopped by another', async (t) => {
+t.test('Ctrl-C ends a run with a report; the same command resumes it, and another one stops it', async (t) => {
   const folder = new RunFolder(t);
   const run = folder.run('--duration', '1h');
   await folder.recorded('minute');
@@ -125,12 +125,12 @@ t.test('Ctrl-C ends it with a report; it is resumed by the same command, and sto
   t.same(causes, ['first', 'stopped'], 'a service that was stopped with its run has been restarted');
 });
 
-t.test('nothing is left running where the folder is removed', async (t) => {
+t.test('no process keeps running after the folder was removed', async (t) => {
   const folder = new RunFolder(t);
   const run = folder.run('--duration', '1h');
   await folder.recorded('minute');
   const pids = await folder.pids();
-  // Renamed first: a file that is made meanwhile would fail the removal.
+  // Renamed first: a file created meanwhile would make the removal fail.
   renameSync(folder.path, `${folder.path}-removed`);
   rmSync(`${folder.path}-removed`, { recursive: true });
   const { by, output } = await run.ended();
@@ -139,7 +139,7 @@ t.test('nothing is left running where the folder is removed', async (t) => {
   await areOver(pids);
 });
 
-t.test('another service, by its address', async (t) => {
+t.test('another service is observed by its address', async (t) => {
   const folder = new RunFolder(t);
   const none = await folder.run('--duration', '10s', '--url', 'http://127.0.0.1:1', '--transport', 'off').ended();
   t.equal(none.by, 69, none.output);
@@ -156,7 +156,7 @@ t.test('another service, by its address', async (t) => {
   t.ok(isRunning(service.pid), 'nor ended');
 });
 
-t.test('usage errors and help', async (t) => {
+t.test('usage errors and help are printed', async (t) => {
   const folder = new RunFolder(t);
   const wrong: readonly (readonly [args: readonly string[], message: string | RegExp])[] = [
     [[], /Usage: edge-health harness COMMAND/],

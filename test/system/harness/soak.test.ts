@@ -14,9 +14,9 @@ import { ROOT } from '../../../testkit/service/service.ts';
 import { until } from '../../../testkit/wait.ts';
 
 /**
- * The soak in a short form. How many samples were taken, what memory did and how late REST was depends on what else the machine does:
- * `npm run soak` judges that. Here holds what depends on nothing: what was sampled arrives on every channel, once, and every channel
- * reports the same alerts.
+ * The soak in a short form. How many samples were taken, how memory developed and how late REST was depends on what else the machine does:
+ * `npm run soak` judges that. These tests check what does not depend on it: what was sampled arrives on every channel, once, and every
+ * channel reports the same alerts.
  */
 
 t.setTimeout(600_000);
@@ -29,11 +29,11 @@ interface Ended {
   readonly errors: string;
   readonly document: Document;
   readonly page: string;
-  /** Of the record of the harness. */
+  /** From the record of the harness. */
   readonly entries: readonly RecordEntry[];
 }
 
-/** Runs the program; with `interruptAt`, Ctrl-C once that was printed. */
+/** Runs the program; with `interruptAt`, sends Ctrl-C once that was printed. */
 async function soak(t: Test, argv: readonly string[], interruptAt: RegExp | null = null): Promise<Ended> {
   const folder = temporaryFolder(t);
   const program = join(ROOT, 'harness/soak/main.ts');
@@ -72,7 +72,7 @@ function stampsOf(entries: readonly RecordEntry[], channel: 'topic' | 'events'):
   });
 }
 
-t.test('90 s at 200 Hz', async (t) => {
+t.test('a soak of 90 s at 200 Hz', async (t) => {
   const { code, document, entries, errors, output, page } = await soak(t, ['--samples', '18000']);
   const { alerts, checks, facts } = document;
   const judged = worst(checks.map(({ verdict }) => verdict));
@@ -85,13 +85,13 @@ t.test('90 s at 200 Hz', async (t) => {
     errors.slice(-3000),
   );
 
-  await t.test('what was stored was received, each status once', async (t) => {
+  await t.test('everything stored was received, each status once', async (t) => {
     const scans = entries.filter((entry) => entry.type === 'coverage').filter((entry) => entry.of === 'stored');
     const topic = stampsOf(entries, 'topic');
     const events = stampsOf(entries, 'events');
     const scan = scans.find(({ count }) => count > 0);
     if (!scan) return t.fail('nothing was stored');
-    // Where the subscription and the scan both cover the time; a scan ends before its `to`.
+    // Where both the subscription and the scan cover the time; a scan ends before its `to`.
     const fromMs = Math.max(scan.from, events[0] as number, topic[0] as number);
     const toMs = Math.min(scan.to, events.at(-1) as number, topic.at(-1) as number);
     const within = (stamps: readonly number[]): number[] => stamps.filter((ms) => ms >= fromMs && ms <= toMs && ms < scan.to);
@@ -118,7 +118,7 @@ t.test('90 s at 200 Hz', async (t) => {
     }
   });
 
-  // One large request is made every thirty seconds, so not each of them in this time.
+  // One large request is made every thirty seconds, so that not each of them is made in this time.
   const requested = document.requests.filter(({ requests }) => requests > 0);
   t.ok(requested.length >= 10, `${requested.length} endpoints were requested`);
   for (const { failed, path, requests } of requested) t.ok(requests > failed, `${path}: ${failed} of ${requests} requests failed`);
@@ -126,7 +126,7 @@ t.test('90 s at 200 Hz', async (t) => {
   t.match(page, facts.machine.cpu, 'the machine is named');
 });
 
-t.test('without ROS 2, and interrupted: a report of what there is', async (t) => {
+t.test('an interrupted soak without ROS 2 reports what there is', async (t) => {
   const { code, document, errors, output, page } = await soak(t, ['--samples', '36000', '--transport', 'off'], / of 3 min \(/);
   t.ok(code === 2 || code === 1, `${code}: ${output}\n${errors.slice(-3000)}`);
   t.equal(document.verdict, code === 2 ? 'INCOMPLETE' : 'FAIL', document.statement);
@@ -139,7 +139,7 @@ t.test('without ROS 2, and interrupted: a report of what there is', async (t) =>
   t.match(page, 'the run was interrupted');
 });
 
-t.test('where it cannot run, and what was typed wrong', async (t) => {
+t.test('a soak that cannot run, and wrong arguments, are refused', async (t) => {
   const refused = await soak(t, ['--samples', '36000', '--transport', 'rclnodejs']);
   // With a sourced and prepared ROS 2 it could.
   if (refused.code === 69) t.match(refused.errors, /soak: the service is not on the graph by rclnodejs, but off: /);

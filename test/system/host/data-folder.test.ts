@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { temporaryFolder } from '../../../testkit/folder.ts';
 
-t.test('a data folder of another user: what must be given to whom', async (t) => {
+t.test('the problem of a data folder of another user names the required change of ownership', async (t) => {
   const folder = temporaryFolder(t);
   chmodSync(folder, 0o755);
   const program = `import(${JSON.stringify(import.meta.resolve('../../../src/core/files/data-folder.ts'))}).then(({ prepareDataFolder }) => {

@@ -6,7 +6,7 @@ import { temporaryFolder } from '../../../testkit/folder.ts';
 
 const NOBODY = 65_534;
 
-t.test('a configuration without permission to read it is an error that says so', async (t) => {
+t.test('a configuration that cannot be read for lack of permission is an error with that reason', async (t) => {
   const folder = temporaryFolder(t);
   const path = join(folder, 'secret.yaml');
   writeFileSync(path, '');

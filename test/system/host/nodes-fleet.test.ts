@@ -15,7 +15,7 @@ const SECONDS = 3;
 
 const pause = (seconds: number): Promise<void> => new Promise((later) => setTimeout(later, seconds * 1000));
 
-t.test('a fleet in namespaces: every robot is received, every status is stored, those that vanish are alerts', async (t) => {
+t.test('a fleet in namespaces: every robot is received, every status is stored, and missing robots raise alerts', async (t) => {
   const network = new Network();
   const folder = temporaryFolder(t);
   const cleanup = new Cleanup();
@@ -39,18 +39,18 @@ t.test('a fleet in namespaces: every robot is received, every status is stored, 
   );
   await Promise.all(hosts.map((host) => host.ask({ do: 'join' }, 'joined')));
   for (const host of hosts) host.send({ do: 'publish' });
-  // More topics than everybody is reported of: further ones work just as well.
+  // More topics than are announced to every participant: further ones work as well.
   const robotsOf = ({ nodes }: StatusDocument): StatusDocument['nodes'] => nodes.filter(({ local }) => !local);
   await service.untilGet<StatusDocument>('/status', (status) => robotsOf(status).filter(({ timestamp }) => timestamp).length === ROBOTS);
 
-  // Counted by time stamps of the hosts, which have one clock: however long it takes, each status of that range is counted once.
+  // Counted by the time stamps of the hosts, which have one clock: each status in the range is counted once, however long this takes.
   const fromMs = Date.now();
   await pause(SECONDS);
   const toMs = Date.now();
   const sent = (await Promise.all(hosts.map((host) => host.ask({ do: 'sent', fromMs, toMs }, 'sent')))).flatMap(({ robots }) => robots);
   t.equal(sent.length, ROBOTS);
   const range = `from=${new Date(fromMs).toISOString()}&to=${new Date(toMs - 1).toISOString()}`;
-  // One of those that everybody was reported of, one of those that were reported alone, and one between.
+  // One that was announced to every participant, one that was announced individually, and one in between.
   for (const { name, count } of [sent[0], sent[ROBOTS / 2], sent[ROBOTS - 1]] as typeof sent) {
     t.ok(count > 0, `${count} of ${name}`);
     const path = `/health/aggregate?node=${encodeURIComponent(name)}&${range}`;

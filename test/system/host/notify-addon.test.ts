@@ -9,7 +9,7 @@ import { startService } from '../../../testkit/service/rest.ts';
 import { ROOT } from '../../../testkit/service/service.ts';
 import { until } from '../../../testkit/wait.ts';
 
-// The service manager through the addon of npm's sd-notify, as in the Debian package; through the C library: test/product/notify.test.ts.
+// The service manager through the addon of npm's sd-notify, as in the Debian package; test/product/notify.test.ts tests the C library.
 
 const PINGS = 3;
 const root = copyCheckout(temporaryFolder(t));
@@ -17,12 +17,12 @@ cpSync(join(ROOT, 'node_modules/sd-notify'), join(root, 'node_modules/sd-notify'
 const [headers = ''] = globSync(join(ROOT, 'node_modules/node/node_modules/node-linux-*'));
 execFileSync('sh', [join(ROOT, 'scripts/build-sd-notify.sh'), join(root, 'node_modules/sd-notify'), headers], { stdio: 'pipe' });
 
-t.test('a service that can open nothing any more still sends its pings', async (t) => {
+t.test('a service that has no free descriptor still sends its pings', async (t) => {
   const socket = await NotifySocket.listen(t);
   const service = await startService(t, { root, environment: { NOTIFY_SOCKET: socket.path, WATCHDOG_USEC: '400000' } });
   await socket.waitFor(({ state }) => state['READY'] === '1');
   const descriptors = (): number[] => readdirSync(`/proc/${service.pid}/fd`).map(Number);
-  // A descriptor is always the lowest free number, which must be below the limit. One that the service closes meanwhile is taken for the
+  // A descriptor is always the lowest free number, which must be below the limit. One that the service closes meanwhile is used for the
   // next ping; the addon keeps one in reserve for that.
   await until('its connections are closed', async () => {
     const before = descriptors().join();

@@ -9,7 +9,7 @@ function run(program: string, ...parameters: readonly string[]): void {
   if (status !== 0) throw new Error(`${program}: ${stderr}`);
 }
 
-t.test('health_check on a data folder that hangs, and recovers', async (t) => {
+t.test('health_check reports a data folder that hangs, and recovers', async (t) => {
   const site = siteAt(t, NOWHERE);
   mkdirSync(site.dataFolder);
   const image = join(site.folder, 'disk');

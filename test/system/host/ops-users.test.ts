@@ -7,18 +7,18 @@ import { BackupSite } from '../../../testkit/ops/backup-site.ts';
 import { configure, type HealthDocument, NOWHERE, provideRecorded, siteAt } from '../../../testkit/ops/health-site.ts';
 import { copyCheckout } from '../../../testkit/service/checkout.ts';
 
-// Jobs run by root on the data folder of another user, and by a user who may not read it.
+// Jobs run by root on the data folder of another user, and by a user without permission to read it.
 
 const NOBODY = 65_534;
 
-/** A copy of what is run, since other users may not be able to enter the checkout's folder. */
+/** A copy of the programs, since other users may not be able to enter the folder of the checkout. */
 const copy = temporaryFolder(t);
 chmodSync(copy, 0o755);
 const NODE = join(copy, 'node');
 copyFileSync(process.execPath, NODE);
 const MAIN = join(copyCheckout(copy), 'dist/main.cjs');
 
-/** Runs `edge-health ops` with a configuration, as root or another user. */
+/** Runs `edge-health ops` with a configuration, as root or as another user. */
 function ops(config: string, parameters: readonly string[], { uid = 0, programs = '' } = {}) {
   const argv = ['--disable-warning=ExperimentalWarning', MAIN, 'ops', ...parameters, '--config', config];
   return spawnSync(NODE, argv, {
@@ -41,7 +41,7 @@ function installation(t: Test) {
   return { data, config };
 }
 
-t.test('root becomes the owner of the data folder', async (t) => {
+t.test('root takes on the user of the data folder', async (t) => {
   const { config, data } = installation(t);
   chownSync(data, NOBODY, NOBODY);
   t.equal(ops(config, ['collect_metrics']).status, 1);
@@ -58,7 +58,7 @@ t.test('root becomes the owner of the data folder', async (t) => {
   }
 });
 
-t.test('a user who may not read the data folder is reported to use sudo', async (t) => {
+t.test('for a user without permission to read the data folder the remedy is sudo', async (t) => {
   const { config, data } = installation(t);
   chmodSync(data, 0o700);
   t.match(ops(config, ['list'], { uid: NOBODY }), {
@@ -73,7 +73,7 @@ t.test('a user who may not read the data folder is reported to use sudo', async 
     });
 });
 
-t.test('health_check by root and by another user', async (t) => {
+t.test('health_check runs as root and as another user', async (t) => {
   const site = siteAt(t, NOWHERE);
   chmodSync(site.folder, 0o755);
   provideRecorded(site, 'systemctl', 'systemctl-running.txt');
@@ -98,7 +98,7 @@ t.test('health_check by root and by another user', async (t) => {
   );
 });
 
-t.test('restore_backup by root: everything belongs to the owner of the data folder', async (t) => {
+t.test('after restore_backup by root everything belongs to the owner of the data folder', async (t) => {
   const site = new BackupSite(t);
   site.fill(60);
   site.write('metrics/a.csv', 'a\n');

@@ -15,9 +15,9 @@ t.setTimeout(600_000);
 
 const NODE_GYP = join(ROOT, 'node_modules/node-gyp');
 const PREBUILDS = `prebuilds/linux-${process.arch}`;
-/** An addon as Node-API has it, without its headers. */
+/** An addon according to Node-API, without its headers. */
 const BARE_ADDON = 'void *napi_register_module_v1(void *env, void *exports) { (void)env; return exports; }\n';
-/** Asks the PATH for ros2 and takes the headers beside it, as rclnodejs does. */
+/** Looks for ros2 on the PATH and uses the headers beside it, as rclnodejs does. */
 const GYP = `{ 'targets': [{
   'target_name': 'rclnodejs',
   'sources': ['./src/addon.cpp'],
@@ -41,7 +41,7 @@ function options(t: Test, source: string): AddonOptions & { readonly lines: stri
   write(copy, { 'node_modules/rclnodejs/package.json': '{ "name": "rclnodejs" }' });
   const workspace = temporaryFolder(t);
   const prefix = fakePrefix(t);
-  // The workspace's header wins over the distribution's.
+  // The header of the workspace takes precedence over that of the distribution.
   write(workspace, { 'include/rcl/rcl.h': '#define RCL_ANSWER 42\n' });
   write(prefix, { 'include/rcl/rcl.h': '#error the wrong one\n', 'include/rmw/rmw.h': '' });
   const ros: SourcedRos = { state: 'sourced', distro: 'jazzy', prefixes: [workspace, prefix], librcl: join(prefix, 'lib/librcl.so') };
@@ -59,7 +59,7 @@ function options(t: Test, source: string): AddonOptions & { readonly lines: stri
 
 const loads = (file: string): boolean => spawnSync(process.execPath, ['-e', 'require(process.argv[1])', file]).status === 0;
 
-t.test('a prebuilt addon that loads is taken', async (t) => {
+t.test('a prebuilt addon that loads is used', async (t) => {
   const given = options(t, '#error not to be compiled\n');
   const source = join(temporaryFolder(t), 'addon.c');
   write(join(source, '..'), { 'addon.c': BARE_ADDON });
@@ -78,10 +78,10 @@ t.test('a prebuilt addon that loads is taken', async (t) => {
   t.same(given.lines, []);
 });
 
-t.test('else one is compiled, against all prefixes at once, and what it took is cleared away', async (t) => {
+t.test('otherwise one is compiled with all prefixes at once, and intermediate files are removed', async (t) => {
   const given = options(t, `#include <rcl.h>\n#include <node_api.h>\nstatic_assert(RCL_ANSWER == 42);\nextern "C" ${BARE_ADDON}`);
   write(given.rclnodejs, { [`${PREBUILDS}/jazzy-noble-${process.arch}-node-rclnodejs.node`]: 'no library' });
-  // Where Python is to put what it compiles, if it is to: by default beside node-gyp, in the package.
+  // Where Python writes bytecode, if it does: by default beside node-gyp, in the package.
   const compiled = temporaryFolder(t);
   const environment = { ...given.environment, PYTHONPYCACHEPREFIX: compiled, PYTHONDONTWRITEBYTECODE: '' };
   t.equal(await provideAddon({ ...given, environment }), 'compiled');
@@ -95,13 +95,13 @@ t.test('else one is compiled, against all prefixes at once, and what it took is 
   t.notOk(existsSync(join(given.rclnodejs, 'build')), 'nothing is built in the installed one');
 });
 
-t.test('one that does not compile shows the compiler’s error', async (t) => {
+t.test('an addon that does not compile fails with the compiler’s error', async (t) => {
   const given = options(t, '#include <rcl.h>\n#error this rcl is too old\n');
   await t.rejects(provideAddon(given), { name: 'SetupFailed', message: /compiling rclnodejs failed .*\n.*this rcl is too old/ });
   t.match(readFileSync(given.logFile, 'utf8'), /this rcl is too old/);
 });
 
-t.test('one that compiles and does not load is none', async (t) => {
+t.test('an addon that compiles but does not load is refused', async (t) => {
   const given = options(
     t,
     `extern "C" void missing_in_this_rcl();\nextern "C" void *napi_register_module_v1(void *, void *exports) { missing_in_this_rcl(); return exports; }\n`,

@@ -4,7 +4,8 @@ import t from 'tap';
 import type { Alert } from '../../../src/core/alerts/alert.ts';
 import { startService } from '../../../testkit/service/rest.ts';
 
-// The one test with the load of the machine itself; alert timing, the end of alerts and SIGKILL are tested on a recorded machine (test/product/alerting).
+// The only test with the load of the machine itself; alert timing, the end of alerts and SIGKILL are tested on a recorded machine
+// (test/product/alerting).
 
 t.test('the load of this machine raises a CRITICAL alert', async (t) => {
   const thresholds = { cpu: { warning: 98, critical: 99 } };

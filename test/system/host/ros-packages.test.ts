@@ -5,12 +5,12 @@ import t from 'tap';
 import { temporaryFolder } from '../../../testkit/folder.ts';
 import { ROOT } from '../../../testkit/service/service.ts';
 
-/** The ament packages' manifests and launch file, as Python reads them. */
+/** The manifests and the launch file of the ament packages, as Python reads them. */
 
 const PACKAGES = ['edge_health', 'edge_health_interfaces'] as const;
 const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string };
 
-/** Name, version and dependencies of a package.xml, by a parser of XML. */
+/** Name, version and dependencies of a package.xml, read by an XML parser. */
 function manifest(name: string): Record<string, string[]> {
   const program = `
 import json, sys, xml.etree.ElementTree as tree
@@ -23,7 +23,7 @@ print(json.dumps(found))`;
   return JSON.parse(stdout) as Record<string, string[]>;
 }
 
-t.test('manifests: well-formed, named as their folder and their project, of the product’s version', async (t) => {
+t.test('manifests are well-formed, with the names of their folder and project, and the version of the product', async (t) => {
   for (const name of PACKAGES) {
     const found = manifest(name);
     t.same(found['name'], [name]);

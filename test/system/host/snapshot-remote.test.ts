@@ -6,7 +6,7 @@ import { Network } from '../../../testkit/network/network.ts';
 import { ROOT } from '../../../testkit/service/service.ts';
 import { until } from '../../../testkit/wait.ts';
 
-t.test('/snapshot is for programs of this machine, or for a client with the token from any', async (t) => {
+t.test('/snapshot is for programs of this machine, or for clients with the token from any machine', async (t) => {
   const network = new Network();
   t.teardown(() => network.dispose());
   const segment = network.segment();

@@ -6,7 +6,7 @@ import t, { type Test } from 'tap';
 import { bareDebian } from '../../../testkit/container/images.ts';
 import { ROOT } from '../../../testkit/service/service.ts';
 
-// A checkout on a Debian 12 of which nothing is installed but its own git, Node 18 and npm 9.
+// A checkout on a Debian 12 on which only its own git, Node 18 and npm 9 are installed.
 
 t.setTimeout(1_200_000);
 const isDebootstrapMissing = spawnSync('debootstrap', ['--version']).error !== undefined;
@@ -21,7 +21,7 @@ const ENVIRONMENT = {
 };
 const CHECKOUT = 'edge health';
 
-/** A throw-away Debian whose file system is the bare one with changes of its own. Its processes are killed with it. */
+/** A disposable Debian whose file system is the bare one with changes of its own. Its processes are killed with it. */
 class BareDebian {
   readonly #folder: string;
   readonly #namespaces: number;
@@ -91,11 +91,11 @@ class BareDebian {
 /** What npm itself prints before a script runs. */
 const withoutHeader = (text: string): string[] => text.split('\n').filter((line) => line !== '' && !line.startsWith('> '));
 
-t.test('a bare Debian', { skip }, async (t) => {
+t.test('a bare Debian installs and runs the product', { skip }, async (t) => {
   const machine = await BareDebian.start(t);
   t.match(machine.run('node --version; npm --version').stdout, /^v18\..*\n9\./, 'it has its own Node and npm');
 
-  await t.test('a user without root gets the one command that is missing, and nothing is installed', async (t) => {
+  await t.test('a user without root gets the one missing command, and nothing is installed', async (t) => {
     for (const command of ['start', 'test']) {
       const { status, stdout, stderr } = machine.run(`npm ${command}`, 'student');
       t.not(status, 0);
@@ -105,7 +105,7 @@ t.test('a bare Debian', { skip }, async (t) => {
     t.not(machine.run('test -e node_modules', 'student').status, 0);
   });
 
-  await t.test('npm start as root installs it and what else is missing, and runs the service', async (t) => {
+  await t.test('npm start as root installs everything that is missing, and runs the service', async (t) => {
     const service = spawn(...machine.command('exec npm start -- --config /root/config.yaml'), {
       stdio: ['ignore', 'pipe', 'pipe'],
       detached: true,
@@ -126,7 +126,7 @@ t.test('a bare Debian', { skip }, async (t) => {
     t.match(printed, 'installing the Debian packages libatomic1');
     t.notMatch(printed, /EBADENGINE|npm WARN|npm warn|npm ERR|deprecated/);
     t.ok(printed.split('\n').length < 60, printed);
-    // As Ctrl-C does: to the whole group of processes.
+    // As Ctrl-C does: to the whole process group.
     process.kill(-(service.pid as number), 'SIGINT');
     await once(service, 'close');
     t.match(printed, /SIGINT/, 'Ctrl-C ends it');

@@ -5,7 +5,7 @@ import t from 'tap';
 import { temporaryFolder } from '../../../testkit/folder.ts';
 import { BackupSite } from '../../../testkit/ops/backup-site.ts';
 
-t.test('`tar --zstd`, as the manual has it, unpacks a backup', async (t) => {
+t.test('`tar --zstd`, as in the manual, unpacks a backup', async (t) => {
   const site = new BackupSite(t);
   site.fill(60);
   site.write('metrics/metrics_2026-03-04.csv', 'time,node\n1,a\n');

@@ -22,7 +22,7 @@ import { temporaryFolder } from '../../../testkit/folder.ts';
 import { copiesAsExpected, siteCopyingTo } from '../../../testkit/ops/backup-copies.ts';
 import { until } from '../../../testkit/wait.ts';
 
-// Copies to a folder are tested in test/ops/backup-copies.test.ts.
+// test/ops/backup-copies.test.ts tests copies to a folder.
 
 const HOST = hostFolder();
 const KEY = 'S3RVER';
@@ -44,7 +44,7 @@ async function startDaemon(t: Test, config: string): Promise<string | null> {
   return daemon.exitCode === null ? url : null;
 }
 
-t.test('a disk that is not mounted', async (t) => {
+t.test('a disk that is not mounted is reported', async (t) => {
   const target = mkdtempSync('/mnt/edge-health-test-');
   t.teardown(() => rmdirSync(target));
   const site = siteCopyingTo(t, [target]);
@@ -60,14 +60,14 @@ t.test('a disk that is not mounted', async (t) => {
   }
 });
 
-t.test('rsync', async (t) => {
+t.test('backups are copied by rsync', async (t) => {
   const folder = temporaryFolder(t);
   const module = join(folder, 'module');
   mkdirSync(module);
   const there = (): string[] => (existsSync(join(module, 'robots', HOST)) ? readdirSync(join(module, 'robots', HOST)).sort() : []);
   const damage = (name: string): void => writeFileSync(join(module, 'robots', HOST, name), 'cut');
 
-  await t.test("a daemon's module", async (t) => {
+  await t.test('to a module of a daemon', async (t) => {
     const lines = [
       'use chroot = no',
       `pid file = ${folder}/pid`,
@@ -88,9 +88,9 @@ t.test('rsync', async (t) => {
     }
   });
 
-  await t.test('user@host:path, through a remote shell', async (t) => {
+  await t.test('to user@host:path, through a remote shell', async (t) => {
     rmSync(join(module, 'robots'), { recursive: true });
-    // Stands for ssh: runs the command that rsync would run on the other machine, on this one.
+    // Takes the place of ssh: runs the command that rsync would run on the other machine, on this one.
     const shell = join(folder, 'shell');
     writeFileSync(shell, `#!/bin/sh\necho "$@" >> ${folder}/calls\nwhile [ "$1" != rsync ]; do shift; done\nexec "$@"\n`);
     chmodSync(shell, 0o755);
@@ -101,7 +101,7 @@ t.test('rsync', async (t) => {
   });
 });
 
-t.test('S3', async (t) => {
+t.test('backups are copied to S3', async (t) => {
   const S3rver = createRequire(import.meta.url)('s3rver') as new (
     options: object,
   ) => {
@@ -135,18 +135,18 @@ t.test('S3', async (t) => {
   await copiesAsExpected(t, site, there, (name) => writeFileSync(join(stored, `${name}._S3rver_object`), 'cut'));
   for (const name of there()) t.ok(await readArchive(join(stored, `${name}._S3rver_object`)), 'what arrived is whole');
 
-  await t.test('a wrong key; the secret is not shown', async (t) => {
+  await t.test('a wrong key is reported without showing the secret', async (t) => {
     write('NOBODY', 'wrong-but-secret-all-the-same');
     const { outcome, text } = await site.backup();
     t.equal(outcome.status, 'WARNING');
     t.match(text, /copy to s3:\/\/robots\/lab\/one: rclone failed .*(InvalidAccessKeyId|Forbidden|403)/);
     t.notMatch(text, /wrong-but-secret/);
   });
-  await t.test('a file of credentials that is not there', async (t) => {
+  await t.test('a missing credentials file is reported', async (t) => {
     rmSync(credentials);
     t.match((await site.backup()).text, /copy to .*credentials \(ops\.backup\.s3_credentials_file\) cannot be read: ENOENT/);
   });
-  await t.test('credentials of the environment, and never on a command line', async (t) => {
+  await t.test('credentials come from the environment, and are never on a command line', async (t) => {
     site.configure({ keep: 3, copy_to: ['s3://robots/lab/one'], ...settings, s3_credentials_file: null });
     const seen: string[] = [];
     const bin = join(site.folder, 'bin');

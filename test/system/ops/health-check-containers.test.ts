@@ -10,7 +10,7 @@ import { ROOT } from '../../../testkit/service/service.ts';
 import { until } from '../../../testkit/wait.ts';
 
 const IMAGE = 'localhost/edge-health-test';
-/** Nothing of the host but its kernel; limits that any host allows to be set. */
+/** Uses only the kernel of the host, and limits that every host permits. */
 const BARE = ['--network', 'none', '--cgroups=disabled', '--ulimit', 'nofile=1024:1024', '--ulimit', 'nproc=1000:1000'];
 
 function place(t: Test): Site {
@@ -20,7 +20,7 @@ function place(t: Test): Site {
   return site;
 }
 
-/** A podman with a storage of its own, in a mount namespace of its own without control groups, which not every machine may set up. */
+/** A podman with its own storage, in its own mount namespace without control groups, which some machines do not permit. */
 class Podman {
   readonly #site: Site;
 
@@ -44,7 +44,7 @@ exec nsenter --target ${holder.pid} --mount /usr/bin/podman --runtime crun --cgr
     );
     t.teardown(async () => {
       podman.command('rm', '--all', '--force', '--time', '0');
-      // Monitors of removed containers go on to write into the folder, which is removed next.
+      // Monitors of removed containers continue to write into the folder, which is removed next.
       await until("its containers' monitors have ended", () => !isAlive(`${site.folder}/graph`));
       holder.kill('SIGKILL');
     });
@@ -79,7 +79,7 @@ const healthy = ['--health-cmd', '/bin/sh -c "exit 0"', '--health-interval', 'di
 const sick = ['--health-cmd', '/bin/sh -c "exit 1"', '--health-interval', 'disable', '--health-retries', '1'];
 const SLEEP = ['/bin/sleep', '600'];
 
-t.test('containers of a real podman', { skip: podmanUnavailable() }, async (t) => {
+t.test('containers of a real podman are judged', { skip: podmanUnavailable() }, async (t) => {
   const site = place(t);
   const podman = await Podman.start(t, site);
   podman.run('plain', [], ...SLEEP);
@@ -134,7 +134,7 @@ t.test('containers of a real podman', { skip: podmanUnavailable() }, async (t) =
 const hasDocker = spawnSync('docker', ['--version']).status === 0;
 
 t.test(
-  "docker's client, before an engine that answers as its API is documented",
+  "containers of docker's client are judged, with an engine that responds according to its API",
   { skip: !hasDocker && 'needs the docker client' },
   async (t) => {
     const site = place(t);

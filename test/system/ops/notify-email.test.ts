@@ -60,7 +60,7 @@ function read(mail: Mail | undefined): { fields: Map<string, string>; text: stri
   return { fields, text };
 }
 
-t.test('STARTTLS, a login, and the worst in the subject', { skip }, async (t) => {
+t.test('a mail is sent over STARTTLS with a login, and has the worst status in the subject', { skip }, async (t) => {
   const password = passwordFile(t);
   const smtp = await server(t, 'starttls');
   const login = { port: smtp.port, security: 'starttls', user: 'robot', password_file: password, ca_file: SELF_SIGNED.file } as const;
@@ -91,7 +91,7 @@ t.test('STARTTLS, a login, and the worst in the subject', { skip }, async (t) =>
   t.equal(smtp.mails.length, 1);
 });
 
-t.test('TLS from the start, and none', { skip }, async (t) => {
+t.test('a mail is sent over TLS from the start, and without TLS', { skip }, async (t) => {
   const password = passwordFile(t);
   const [tls, none] = await Promise.all([server(t, 'tls'), server(t, 'none')]);
   t.match(await send({ port: tls.port, security: 'tls', user: 'robot', password_file: password, ca_file: SELF_SIGNED.file }), {
@@ -109,7 +109,7 @@ t.test('TLS from the start, and none', { skip }, async (t) => {
   t.equal(none.mails.length, 1, 'nothing is sent in the clear that should not be');
 });
 
-t.test('recipients that are refused for good, for now, and in part', { skip }, async (t) => {
+t.test('recipients may be refused permanently, temporarily and in part', { skip }, async (t) => {
   const { port } = await server(t, 'none');
   t.match(await send({ port, to: ['unknown@example.org'] }), {
     kind: 'final',

@@ -10,14 +10,14 @@ import { ROOT } from '../../../testkit/service/service.ts';
 import { GraphWatch } from '../harness/support/graph-watch.ts';
 import { buildInterfaces, ros2, ros2Unavailable } from './support/ros2.ts';
 
-/** The harness's own subscription by either transport, against the service on either transport, with the ROS 2 that is sourced. */
+/** Tests the subscription of the harness on either transport, with the service on either transport, in the sourced ROS 2. */
 
 const skip = ros2Unavailable();
 const TIMEOUT_SECONDS = 60;
 const TRANSPORTS = ['embedded', 'rclnodejs'] as const;
 const MIDDLEWARE = process.env['RMW_IMPLEMENTATION'] ?? 'rmw_cyclonedds_cpp';
 
-t.test('the harness and ROS 2', { skip, timeout: 900_000 }, async (t) => {
+t.test('the harness receives the service with ROS 2', { skip, timeout: 900_000 }, async (t) => {
   const folder = temporaryFolder(t);
   const ros = { environment: buildInterfaces(folder), folder };
   const prepared = temporaryFolder(t);
@@ -66,7 +66,7 @@ t.test('the harness and ROS 2', { skip, timeout: 900_000 }, async (t) => {
       for (const [i, watch] of watches.entries()) {
         const stamps = watch.statuses.map(({ timestamp }) => timestamp);
         const received = new Set(stamps);
-        // Of each run of the service from the first one on that was received; what came last may be on its way.
+        // From the first received status of each run of the service on; the last ones may still be on their way.
         const runs = [data.filter(({ timestamp }) => timestamp < killed), data.filter(({ timestamp }) => timestamp > killed).slice(0, -20)];
         const firsts = [stamps[0], stamps.find((stamp) => stamp > killed)];
         const missing = runs.flatMap((run, n) => run.filter(({ timestamp }) => timestamp >= (firsts[n] ?? '') && !received.has(timestamp)));

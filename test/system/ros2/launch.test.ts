@@ -9,13 +9,13 @@ import { temporaryFolder } from '../../../testkit/folder.ts';
 import { Network, networkUnavailable } from '../../../testkit/network/network.ts';
 import { ROOT } from '../../../testkit/service/service.ts';
 
-// The ament packages built and launched with the ROS 2 that is sourced.
+// The ament packages, built and launched with the sourced ROS 2.
 
 const sourced = process.env['AMENT_PREFIX_PATH'] !== undefined && spawnSync('ros2', ['--help']).status === 0;
 const skip = sourced ? networkUnavailable() : 'needs a sourced ROS 2';
 const ROLES = ['edge_brain', 'sensor_node', 'actuator_node'];
 
-t.test('with ROS 2', { skip, timeout: 300_000 }, async (t) => {
+t.test('the packages work with the sourced ROS 2', { skip, timeout: 300_000 }, async (t) => {
   const folder = temporaryFolder(t);
   const prefix = join(folder, 'install');
   const env = {
@@ -68,7 +68,7 @@ t.test('with ROS 2', { skip, timeout: 300_000 }, async (t) => {
     for (const name of ['nodes', 'namespaces', 'data_folder']) t.match(shown, `'${name}':`);
   });
 
-  /** Launches in a network of its own until the output has all of `patterns`, then Ctrl-C; the whole output. */
+  /** Launches in a network of its own until the output matches all of `patterns`, then sends Ctrl-C; returns the whole output. */
   const launch = async (t: Test, patterns: readonly RegExp[], ...args: string[]): Promise<string> => {
     const network = new Network();
     t.teardown(() => network.dispose());
@@ -83,7 +83,7 @@ t.test('with ROS 2', { skip, timeout: 300_000 }, async (t) => {
     let output = '';
     let interrupted = false;
     const interrupt = (): void => {
-      // Once: each further one makes launch write a line, which would be another one.
+      // Once: each further Ctrl-C makes launch print another line.
       if (!interrupted) child.kill('SIGINT');
       interrupted = true;
     };
@@ -97,12 +97,12 @@ t.test('with ROS 2', { skip, timeout: 300_000 }, async (t) => {
     await once(child, 'close');
     clearTimeout(tooLong);
     for (const pattern of patterns) t.match(output, pattern);
-    // Samples in memory outlive a process that was killed.
+    // Samples in memory survive a killed process.
     for (const tail of globSync(`${data}/data/*`)) rmSync(spoolFolder(tail, {}), { recursive: true, force: true });
     return output;
   };
 
-  await t.test('one process a role, each with its configuration; Ctrl-C ends them', async (t) => {
+  await t.test('each role runs in a process with its configuration, and Ctrl-C ends them', async (t) => {
     const output = await launch(
       t,
       ROLES.map((role) => new RegExp(`\\[${role}-\\d\\] notice: edge-health .* is running; .*/config/${role}_config\\.yaml`)),
@@ -110,7 +110,7 @@ t.test('with ROS 2', { skip, timeout: 300_000 }, async (t) => {
     for (const role of ROLES) t.match(output, new RegExp(`\\[${role}-\\d\\]: process has finished cleanly`));
   });
 
-  await t.test('a subset, in namespaces, with another file; what cannot run is not tried again', async (t) => {
+  await t.test('a subset runs in namespaces with another file; a role that cannot run is not restarted', async (t) => {
     const broken = join(folder, 'broken.yaml');
     writeFileSync(broken, 'node_name: 7up\n');
     const output = await launch(

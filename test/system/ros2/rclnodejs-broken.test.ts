@@ -11,7 +11,7 @@ import { Network, networkUnavailable } from '../../../testkit/network/network.ts
 import { HostService } from '../../../testkit/network/service-on-host.ts';
 import { ROOT } from '../../../testkit/service/service.ts';
 
-// ROS 2 that is not there, or that is there and broken: what `ros-setup` and the service make of it. No ROS 2 is needed for that.
+// Tests `ros-setup` and the service with a missing or broken ROS 2. No ROS 2 is needed for that.
 
 const NO_ROS = {
   ROS_DISTRO: undefined,
@@ -26,7 +26,7 @@ function rosSetup(environment: NodeJS.ProcessEnv, ...args: string[]) {
   return spawnSync(join(ROOT, 'bin/edge-health'), ['ros-setup', ...args], { encoding: 'utf8', env });
 }
 
-t.test('ros-setup without ROS 2 says what to do, and makes nothing', async (t) => {
+t.test('ros-setup without ROS 2 reports what to do, and creates nothing', async (t) => {
   const data = temporaryFolder(t);
   const { status, stdout, stderr } = rosSetup({}, '--data', data);
   t.equal(status, 69);
@@ -36,7 +36,7 @@ t.test('ros-setup without ROS 2 says what to do, and makes nothing', async (t) =
   t.same(readdirSync(data), []);
 });
 
-t.test('ros-setup with a broken ROS 2 says what is broken', async (t) => {
+t.test('ros-setup with a broken ROS 2 reports what is broken', async (t) => {
   const prefix = fakePrefix(t);
   write(prefix, { 'lib/librcl.so': 'no library' });
   const data = temporaryFolder(t);
@@ -46,7 +46,7 @@ t.test('ros-setup with a broken ROS 2 says what is broken', async (t) => {
   t.match(stderr, /librcl\.so is not a shared library/);
 });
 
-t.test('ros-setup with a ROS 2 that lacks what code is made from names the packages', async (t) => {
+t.test('ros-setup with a ROS 2 that lacks the packages for code generation names them', async (t) => {
   const data = temporaryFolder(t);
   const { status, stderr } = rosSetup(sourcedEnvironment(fakePrefix(t)), '--data', data);
   t.equal(status, 69);
@@ -54,7 +54,7 @@ t.test('ros-setup with a ROS 2 that lacks what code is made from names the packa
   t.match(stderr, /ROS packages .*rosidl_default_generators.* sudo apt install ros-jazzy-ros-core/);
 });
 
-t.test('ros-setup called wrongly', async (t) => {
+t.test('wrong usage of ros-setup is refused', async (t) => {
   const folder = temporaryFolder(t);
   writeFileSync(join(folder, 'bad.yaml'), 'rsot: {}\n');
   t.equal(rosSetup({}, '--config', join(folder, 'bad.yaml')).status, 78);
@@ -62,12 +62,12 @@ t.test('ros-setup called wrongly', async (t) => {
   t.match(rosSetup({}, '--help').stdout, /Exit codes: 0 prepared/);
 });
 
-t.test('the service with a broken ROS 2', { skip: networkUnavailable(), timeout: 120_000 }, async (t) => {
+t.test('the service reports a broken ROS 2', { skip: networkUnavailable(), timeout: 120_000 }, async (t) => {
   const network = new Network();
   t.teardown(() => network.dispose());
   const host = network.host();
 
-  /** What the service says of the graph with this environment. */
+  /** The state of the graph that the service reports with this environment. */
   const stateWith = async (environment: NodeJS.ProcessEnv, transport: string, folder: string) => {
     const service = await HostService.start(host, folder, { config: { ros: { transport } }, environment });
     const decided = ({ ros }: StatusDocument): boolean => ros.transport !== 'off' || ros.reason !== 'not decided yet';
@@ -81,19 +81,19 @@ t.test('the service with a broken ROS 2', { skip: networkUnavailable(), timeout:
   const junk = fakePrefix(t);
   write(junk, { 'lib/librcl.so': 'no library' });
 
-  await t.test('auto falls back, and says so', async (t) => {
+  await t.test('auto falls back, and reports that', async (t) => {
     const { ros, log } = await stateWith(sourcedEnvironment(junk), 'auto', temporaryFolder(t));
     t.match(ros, { transport: 'embedded', reason: /librcl\.so is not a shared library.*; embedded instead$/ });
     t.match(log, /^<4>on the ROS 2 graph transport=embedded reason=".*librcl\.so is not a shared library/m);
   });
 
-  await t.test('rclnodejs that was asked for is not replaced', async (t) => {
+  await t.test('a configured rclnodejs is not replaced', async (t) => {
     const { ros, log } = await stateWith(sourcedEnvironment(junk), 'rclnodejs', temporaryFolder(t));
     t.match(ros, { transport: 'off', reason: /librcl\.so is not a shared library.*ros\.transport is rclnodejs/ });
     t.match(log, /^<3>not on the ROS 2 graph reason=/m);
   });
 
-  await t.test('not prepared', async (t) => {
+  await t.test('it is not prepared', async (t) => {
     const { ros } = await stateWith(sourcedEnvironment(fakePrefix(t)), 'auto', temporaryFolder(t));
     t.match(ros, {
       transport: 'embedded',
@@ -101,7 +101,7 @@ t.test('the service with a broken ROS 2', { skip: networkUnavailable(), timeout:
     });
   });
 
-  await t.test('prepared, but it cannot be loaded: found out in another process', async (t) => {
+  await t.test('it is prepared but cannot be loaded, which another process detects', async (t) => {
     const folder = temporaryFolder(t);
     const paths = rosPaths(join(folder, 'data'));
     fakePrepared(paths, preparedKey('jazzy', paths) as string);
@@ -110,7 +110,7 @@ t.test('the service with a broken ROS 2', { skip: networkUnavailable(), timeout:
     t.equal(log.match(/is running; dashboard/g)?.length, 1, 'the restart for the library path came before everything else');
   });
 
-  await t.test('SROS2 enforced: not on the graph rather than unsecured', async (t) => {
+  await t.test('SROS2 is enforced: off the graph instead of unsecured', async (t) => {
     const secured = { ...sourcedEnvironment(junk), ROS_SECURITY_ENABLE: 'true', ROS_SECURITY_STRATEGY: 'Enforce' };
     const { ros } = await stateWith(secured, 'auto', temporaryFolder(t));
     t.match(ros, { transport: 'off', reason: /Enforce/ });

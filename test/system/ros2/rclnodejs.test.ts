@@ -14,12 +14,12 @@ import { type Host, Network, networkUnavailable } from '../../../testkit/network
 import { HostService } from '../../../testkit/network/service-on-host.ts';
 import { ROOT } from '../../../testkit/service/service.ts';
 
-// Preparing for the ROS 2 that is sourced, and that ROS 2 breaking afterwards.
+// Prepares for the sourced ROS 2, which then breaks.
 
 const ros = findSourcedRos(process.env);
 const skip = ros.state === 'sourced' ? networkUnavailable() : 'needs a sourced ROS 2';
 
-/** Ends `ros-setup` in the middle of compiling. */
+/** Ends `ros-setup` while it compiles. */
 async function killedSetup(data: string, signal: NodeJS.Signals): Promise<void> {
   const child: ChildProcess = spawn(join(ROOT, 'bin/edge-health'), ['ros-setup', '--data', data], {
     stdio: ['ignore', 'ignore', 'pipe'],
@@ -34,12 +34,12 @@ async function killedSetup(data: string, signal: NodeJS.Signals): Promise<void> 
       if (said.includes('2/5')) resolve();
     });
   });
-  // What it started is in its process group.
+  // Its child processes are in its process group.
   process.kill(-(child.pid as number), signal);
   await ended;
 }
 
-t.test('rclnodejs and the sourced ROS 2', { skip, timeout: 900_000 }, async (t) => {
+t.test('rclnodejs works with the sourced ROS 2', { skip, timeout: 900_000 }, async (t) => {
   const data = temporaryFolder(t);
   const network = new Network();
   t.teardown(() => network.dispose());
@@ -56,7 +56,7 @@ t.test('rclnodejs and the sourced ROS 2', { skip, timeout: 900_000 }, async (t) 
     rclnodejs: join(ROOT, 'node_modules/rclnodejs'),
   };
 
-  await t.test('a run that is killed leaves nothing that could be used', async (t) => {
+  await t.test('a run that is killed leaves no usable prepared copy', async (t) => {
     await killedSetup(data, 'SIGKILL');
     t.same(keys(), []);
     t.ok(
@@ -67,7 +67,7 @@ t.test('rclnodejs and the sourced ROS 2', { skip, timeout: 900_000 }, async (t) 
     t.same(readdirSync(join(data, 'ros')), ['setup.log'], 'the next one clears up, and itself when it is asked to end');
   });
 
-  await t.test('it prepares once', async (t) => {
+  await t.test('it prepares only once', async (t) => {
     const { status, stdout, stderr } = setup('--json');
     t.equal(status, 0, stderr);
     const { state, prepared } = JSON.parse(stdout) as { state: string; prepared: Prepared };
@@ -79,7 +79,7 @@ t.test('rclnodejs and the sourced ROS 2', { skip, timeout: 900_000 }, async (t) 
     t.notOk(readdirSync(join(ROOT, 'node_modules/rclnodejs')).includes('build'));
   });
 
-  await t.test('the probe finds out what works', async (t) => {
+  await t.test('the probe detects what works', async (t) => {
     const [key = ''] = keys();
     const prepared = { key, distro, folder: join(data, 'ros', key) };
     const tryWith = (environment: NodeJS.ProcessEnv): Promise<string | null> =>
@@ -100,7 +100,7 @@ t.test('rclnodejs and the sourced ROS 2', { skip, timeout: 900_000 }, async (t) 
     t.equal(environmentFor(prepared, environmentFor(prepared, process.env) ?? {}), null);
   });
 
-  await t.test('a library that is missing, and what was prepared taken away', async (t) => {
+  await t.test('a missing library and a removed prepared copy are reported', async (t) => {
     const folder = temporaryFolder(t);
     const libraries = join(folder, 'lib');
     mkdirSync(libraries);
@@ -129,7 +129,7 @@ t.test('rclnodejs and the sourced ROS 2', { skip, timeout: 900_000 }, async (t) 
     t.match(await stateWith(t, host, data, {}), { transport: 'rclnodejs', reason: `ROS 2 ${distro} is sourced and prepared` });
   });
 
-  await t.test('interfaces that changed are prepared anew, and the old ones go', async (t) => {
+  await t.test('changed interfaces are prepared again, and the old prepared copy is removed', async (t) => {
     const [before = ''] = keys();
     const interfaces = join(temporaryFolder(t), 'edge_health_interfaces');
     cpSync(paths.interfaces, interfaces, { recursive: true });
@@ -141,7 +141,7 @@ t.test('rclnodejs and the sourced ROS 2', { skip, timeout: 900_000 }, async (t) 
       paths: { ...paths, interfaces },
       environment: process.env,
       force: false,
-      // The message code of this product does not know the new field: that it loads is enough here.
+      // The message code of this product does not have the new field: here it only has to load.
       probe: async () => null,
       onProgress: (line) => lines.push(line),
     });
@@ -156,7 +156,7 @@ t.test('rclnodejs and the sourced ROS 2', { skip, timeout: 900_000 }, async (t) 
   });
 });
 
-/** What the service says of the graph with the sourced ROS 2 and these changes. */
+/** The state of the graph that the service reports with the sourced ROS 2 and these changes. */
 async function stateWith(t: Test, host: Host, data: string, changes: NodeJS.ProcessEnv): Promise<StatusDocument['ros']> {
   const service = await HostService.start(host, temporaryFolder(t), {
     config: { storage: { path: data } },

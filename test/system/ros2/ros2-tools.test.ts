@@ -10,7 +10,7 @@ import { HostService } from '../../../testkit/network/service-on-host.ts';
 import { ROOT } from '../../../testkit/service/service.ts';
 import { buildInterfaces, middlewares, type Ros, ros2, ros2Unavailable } from './support/ros2.ts';
 
-/** What a robotics engineer types, with the ROS 2 that is sourced: against the service on each of its transports. */
+/** The commands of a robotics engineer with the sourced ROS 2, on the service with each of its transports. */
 
 const skip = ros2Unavailable();
 
@@ -45,7 +45,7 @@ for timeout in (0.0, float('nan'), 10.0):
     print(future.result().success, future.result().message, flush=True)
 `;
 
-/** All of it against one service. */
+/** All commands on one service. */
 async function engineer(t: Test, host: Host, ros: Ros, middleware: string, service: HostService): Promise<void> {
   const run = (...args: string[]): Promise<string> => ros2(host, ros, middleware, args);
   const status = await run('topic', 'echo', '--once', '/health_status', 'edge_health_interfaces/msg/HealthStatus');
@@ -53,7 +53,7 @@ async function engineer(t: Test, host: Host, ros: Ros, middleware: string, servi
     status,
     /cpu_percent: [\d.]+\nmemory_percent: [\d.]+\ndisk_percent: [\d.]+\ntemperature: .*\nstatus: \w+\nnode_name: health_monitor\n/,
   );
-  // With one of these options alone echo is best effort, and Cyclone DDS sends such a subscriber nothing of before.
+  // With one of these options alone echo is best effort, and Cyclone DDS sends no earlier samples to such a subscriber.
   const lateJoiner = ['--qos-durability', 'transient_local', '--qos-reliability', 'reliable'];
   const alert = await run('topic', 'echo', '--once', ...lateJoiner, '/alerts', 'edge_health_interfaces/msg/Alert');
   t.match(alert, /alert_id: health_monitor\/(cpu|memory)_percent\/\w+\n/, 'an alert of before is still reported');
@@ -112,13 +112,13 @@ async function engineer(t: Test, host: Host, ros: Ros, middleware: string, servi
   await service.untilGet<{ data: Alert[] }>('/alerts?node=robot2&metric=health_status&resolved=false', ({ data }) => data.length === 1);
 }
 
-t.test('with ROS 2', { skip, timeout: 900_000 }, async (t) => {
+t.test('the tools of ROS 2 work with the service', { skip, timeout: 900_000 }, async (t) => {
   const folder = temporaryFolder(t);
   const environment = buildInterfaces(folder);
   const ros: Ros = { environment, folder };
   const prepared = temporaryFolder(t);
 
-  await t.test('ros-setup prepares it, and says the second time that it is there', async (t) => {
+  await t.test('ros-setup prepares it, and reports the second time that it is prepared', async (t) => {
     for (const said of [/is prepared/, /already prepared/]) {
       const args = ['ros-setup', '--data', prepared];
       const { status, stdout, stderr } = spawnSync(join(ROOT, 'bin/edge-health'), args, { encoding: 'utf8', env: process.env });
@@ -134,7 +134,7 @@ t.test('with ROS 2', { skip, timeout: 900_000 }, async (t) => {
         t.teardown(() => network.dispose());
         const host = network.host();
         const config = {
-          // What was prepared is found there, and nobody else uses it.
+          // The prepared copy is found there, and no other process uses it.
           storage: { path: prepared },
           ros: { transport: transport === 'embedded' ? 'embedded' : 'auto' },
           // Memory is always in use.

@@ -29,7 +29,7 @@ interface Sent {
 
 const LINES = ['{"forget":"nobody","requested_by":"me"}', '{"forget":', '[]', 'null', '{"forget":1}', '{"forget":"a","requested_by":""}'];
 
-/** Sends mutated lines to the control socket until it is reported to stop; resolves with their number. None names a node that there is. */
+/** Sends mutated lines to the control socket until it is stopped; resolves with their number. None names an existing node. */
 async function fuzzLocalSocket(path: string, isOver: () => boolean): Promise<number> {
   const random = randomFrom(SEED);
   let count = 0;
@@ -84,7 +84,7 @@ t.test(`${SECONDS} s of mutated datagrams, requests and control lines, seed ${SE
     await once(child, 'exit');
     return JSON.parse(output) as Sent;
   };
-  // One whom nobody knows, and one on the host of a participant that is proven, in its name.
+  // One without a known participant, and one on the host of a proven participant, in its name.
   const fuzzers = Promise.all([fuzzer(attacker, SEED), fuzzer(ally, SEED + 1, allyAddress)]);
   let isOver = false;
   const lines = fuzzLocalSocket(join(folder, 'data', 'control.sock'), () => isOver);

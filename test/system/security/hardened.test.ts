@@ -27,7 +27,7 @@ function request(host: Host, url: string, token?: string): number {
   return Number(execFileSync(program, args, { encoding: 'utf8' }));
 }
 
-t.test('the hardened profile', { skip: networkUnavailable() }, async (t) => {
+t.test('the hardened profile limits access', { skip: networkUnavailable() }, async (t) => {
   const network = new Network();
   t.teardown(() => network.dispose());
   const segment = network.segment();
@@ -47,13 +47,13 @@ t.test('the hardened profile', { skip: networkUnavailable() }, async (t) => {
   };
   const service = await HostService.start(robot, folder, { config });
 
-  await t.test('REST: this machine alone, and with the token', async (t) => {
+  await t.test('REST: only this machine has access, with the token', async (t) => {
     t.equal(request(stranger, `http://${address}:5000/status`, TOKEN), 0, 'nothing listens for other machines');
     t.equal(request(robot, 'http://127.0.0.1:5000/status'), 401);
     t.equal(request(robot, 'http://127.0.0.1:5000/status', TOKEN), 200);
   });
 
-  await t.test('ROS 2: the static peer alone', async (t) => {
+  await t.test('ROS 2: only the static peer has access', async (t) => {
     const known = await GraphNode.start(friend, { localNode: 'friend' });
     const unknown = await GraphNode.start(stranger, { localNode: 'stranger' });
     known.stream({ hz: 5, count: 0, nodeName: 'friend' });
@@ -69,7 +69,7 @@ t.test('the hardened profile', { skip: networkUnavailable() }, async (t) => {
     );
   });
 
-  await t.test('safe shutdown: root alone', async (t) => {
+  await t.test('safe shutdown: only root has access', async (t) => {
     const program = await sharedProgram(t);
     const other = await ShutdownClient.start(robot, NOBODY, program);
     t.match(await other.call(), { success: false, message: /may not request a safe shutdown; add \S+ to safe_shutdown\.allow_users/ });

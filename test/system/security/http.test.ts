@@ -12,7 +12,7 @@ import { ROOT } from '../../../testkit/service/service.ts';
 import { until } from '../../../testkit/wait.ts';
 import type { HttpCounts } from './support/http-program.ts';
 
-// Another host does its worst to the REST port, with four addresses of its own; programs of the machine itself are answered throughout.
+// Another host attacks the REST port with four addresses of its own; programs of the machine itself get responses throughout.
 
 const PROGRAM = join(import.meta.dirname, 'support/http-program.ts');
 const NODES = 480;
@@ -22,7 +22,7 @@ const WEEK = '/health/aggregate?by=minute&hours=166';
 /** Of the unit, in bytes. */
 const MEMORY_MAX = Number(/^MemoryMax=(\d+)M$/m.exec(readFileSync(join(ROOT, 'systemd/edge-health.service'), 'utf8'))?.[1]) * 1024 * 1024;
 
-/** As many nodes as are kept, with names as long as may be, received for a minute before the start: /metrics is large. */
+/** As many nodes as are kept, with names of the maximum length, received for a minute before the start: /metrics is large. */
 async function rememberNodes(folder: string): Promise<void> {
   mkdirSync(join(folder, 'run'), { recursive: true });
   const clocks = new TestClocks();
@@ -89,7 +89,7 @@ class Client {
 
 const rest = async (): Promise<StatusDocument['rest']> => (await service.get<StatusDocument>('/status')).rest;
 
-/** What the service has in its own memory at the most, and what the kernel holds for its connections now, in bytes. */
+/** The most memory that the service itself has used, and what the kernel holds for its connections now, in bytes. */
 function memory(): { own: number; kernel: number } {
   const own = Number(/VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${service.pid}/status`, 'utf8'))?.[1]) * 1024;
   // Received, allocated ahead, and to be sent: ss(8).
@@ -99,7 +99,7 @@ function memory(): { own: number; kernel: number } {
   return { own, kernel };
 }
 
-/** Requests of this host and of another one while the attack goes on. */
+/** Requests of this host and of another one during the attack. */
 async function during(t: Test, attack: (watch: () => void) => Promise<void>): Promise<void> {
   const local = await Client.start(t, here, 'watch', '127.0.0.1', '/health');
   let most = 0;
@@ -113,7 +113,7 @@ async function during(t: Test, attack: (watch: () => void) => Promise<void>): Pr
   t.ok(own + most < MEMORY_MAX, `${Math.round(own / 1e6)} MB in the process, ${Math.round(most / 1e6)} MB in the kernel`);
 }
 
-/** Looks for so long while what was begun goes on. */
+/** Calls `watch` this many times during an attack. */
 async function look(watch: () => void, times: number): Promise<void> {
   for (let n = 0; n < times; n += 1) {
     watch();
@@ -136,12 +136,12 @@ t.test('120 connections request megabytes at once and read nothing, others one a
   });
 });
 
-t.test('300 connections send 64 requests each and read nothing: they are dropped, and so make room', async (t) => {
+t.test('300 connections send 64 requests each and read nothing: they are dropped to make space', async (t) => {
   await during(t, async (watch) => {
     const { dropped_connections: before } = await rest();
     const attack = await Client.start(t, attacker, 'pipeline', address, '/openapi.json', 300, 0, ...SOURCES);
     await look(watch, 10);
-    // From another host a newcomer takes the place of a reader that has taken nothing.
+    // A new connection from another host replaces a reader that has read nothing.
     const newcomer = await Client.start(t, other, 'watch', address, '/health');
     await until('they are dropped', async () => (await rest()).dropped_connections - before > 200);
     t.ok((await newcomer.end()).answered > 10, 'another host is answered as well');
@@ -149,7 +149,7 @@ t.test('300 connections send 64 requests each and read nothing: they are dropped
   });
 });
 
-t.test('connections that the service is to close, and that read nothing, pile up nowhere', async (t) => {
+t.test('connections that the service has to close, and that read nothing, do not accumulate', async (t) => {
   await during(t, async (watch) => {
     const orphans = (): number => Number(/orphan (\d+)/.exec(here.exec('cat', '/proc/net/sockstat'))?.[1]);
     const attack = await Client.start(t, attacker, 'close', address, '/health/aggregate?by=hour&hours=90', 1500, 1, ...SOURCES);
@@ -159,7 +159,7 @@ t.test('connections that the service is to close, and that read nothing, pile up
   });
 });
 
-t.test('event streams of one host leave as many to others, those of all leave some to this host', async (t) => {
+t.test('event streams of one host leave as many to others, and those of all hosts leave some to this host', async (t) => {
   await during(t, async () => {
     const one = await Client.start(t, attacker, 'streams', address, '/events', 64, 0);
     const another = await Client.start(t, other, 'streams', address, '/events', 20, 0);
@@ -173,7 +173,7 @@ t.test('event streams of one host leave as many to others, those of all leave so
   });
 });
 
-t.test('after all of it', async (t) => {
+t.test('the service is healthy afterwards', async (t) => {
   await until('all connections are gone', async () => (await rest()).connections <= 2);
   const { publish } = await service.get<StatusDocument>('/status');
   t.ok(publish.missed <= 3, `${publish.missed} of ${publish.samples + publish.missed} samples missed`);

@@ -20,13 +20,13 @@ import { type StatusDocument, startIn } from '../../../testkit/service/rest.ts';
 import type { RunningService } from '../../../testkit/service/service.ts';
 import { until } from '../../../testkit/wait.ts';
 
-// Somebody who takes part in the graph, with real datagrams, and publishes what no robot does.
+// A participant of the graph with real datagrams that publishes what no robot does.
 
 const LEASE_SECONDS = 5;
 const OLD_ROBOT = 'robot1/health_monitor';
 const NEW_ROBOT = 'robot2/health_monitor';
 
-/** A participant that answers as any other does, and may vanish without a word. */
+/** A participant that answers as any other does, and may vanish without a goodbye. */
 class Outsider {
   readonly #network = new UdpNetwork(true);
   readonly #participant: Participant;
@@ -57,7 +57,7 @@ class Outsider {
     return this.#participant.start();
   }
 
-  /** To be called once somebody reads it. */
+  /** Call it once a reader is matched. */
   publish(writer: LocalWriter, type: MessageType, message: object): void {
     this.#participant.write(writer, encode(type, { ...message }));
   }
@@ -69,7 +69,7 @@ class Outsider {
 
 const isRead = (writer: LocalWriter): Promise<true> => until('it is read', () => writer.state.readerCount > 0);
 
-/** Its files are on a disk, so that what it writes can be reported. */
+/** Its files are on a disk, so that its writes can be measured. */
 async function startOnDisk(t: Test, folder: string, domain: number, ros: object = {}): Promise<RunningService> {
   return startIn(t, folder, {
     config: {
@@ -99,7 +99,7 @@ async function startRobot(t: Test, domain: number, name: string): Promise<LocalW
 const remotes = (service: RunningService): Promise<string[]> =>
   service.json<StatusDocument>('/status').then(({ nodes }) => nodes.filter(({ local }) => !local).map(({ node_name }) => node_name));
 
-t.test('made-up nodes and topics do not keep a robot out, and are gone after a restart', async (t) => {
+t.test('invented nodes and topics do not keep a robot out, and are gone after a restart', async (t) => {
   const domain = await reserveDomain(t);
   const folder = folderOnDisk(t);
   // One robot is known from before; a node that is received for the first time is established after a minute.
@@ -113,7 +113,7 @@ t.test('made-up nodes and topics do not keep a robot out, and are gone after a r
   const statuses = liar.writes('/health_status', HEALTH_STATUS);
   await liar.start();
   await isRead(statuses);
-  // Names as long as they may be, and some that are none.
+  // Names of the maximum length, and some invalid ones.
   for (let i = 0; i < 511; i += 1) liar.publish(statuses, HEALTH_STATUS, statusOf(`made_up_${i}_`.padEnd(64, 'x'), Date.now()));
   for (const name of ['x'.repeat(65), 'a\u202eb', 'a\u001b[2Jb', '\u3164'])
     liar.publish(statuses, HEALTH_STATUS, statusOf(name, Date.now()));
@@ -157,7 +157,7 @@ t.test('made-up nodes and topics do not keep a robot out, and are gone after a r
 
 const bytesWritten = ({ pid }: RunningService): number => Number(/^write_bytes: (\d+)/m.exec(readFileSync(`/proc/${pid}/io`, 'utf8'))?.[1]);
 
-t.test('413 forged changes of alerts cost the disk little, and are shown at once', async (t) => {
+t.test('413 forged changes of alerts write little to the disk, and are shown at once', async (t) => {
   const domain = await reserveDomain(t);
   const service = await startOnDisk(t, folderOnDisk(t), domain);
   const liar = new Outsider(t, domain);

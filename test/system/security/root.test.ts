@@ -5,7 +5,7 @@ import { preparedKey } from '../../../src/ros/rclnodejs/prepared.ts';
 import { elfHead } from '../../../src/ros/rclnodejs/testing/trees.ts';
 import { type Finished, InstalledCopy } from '../../../testkit/machine/installed-copy.ts';
 
-// Commands that root runs on an installed package whose service was taken over: its user owns the data folder, and leaves links and
+// Commands that root runs on an installed package whose service is compromised: its user owns the data folder, and leaves links and
 // programs there.
 
 t.setTimeout(300_000);
@@ -13,7 +13,7 @@ const skip = process.getuid?.() === 0 ? false : 'needs root';
 const STATE = '/var/lib/edge-health';
 const ETC = '/etc/edge-health';
 const CONFIG = `${ETC}/edge_health_config.yaml`;
-/** Belongs to root; every login shell runs what in it ends in .sh. */
+/** Belongs to root; every login shell runs the files in it that end in .sh. */
 const TARGET = '/etc/profile.d';
 const SECRET = 'https://hooks.example/T00/secret-of-now';
 /** No service listens on this port. */
@@ -34,7 +34,7 @@ class Site {
     return site;
   }
 
-  /** As the package's scripts leave it. */
+  /** As the scripts of the package leave it. */
   configure(settings: object): void {
     this.copy.sh(`cat >${CONFIG}; chgrp edge-health ${CONFIG}; chmod 640 ${CONFIG}`, { input: stringify(settings) });
     this.#before = this.copy.changes(STATE);
@@ -49,21 +49,21 @@ class Site {
     return this.copy.run(['timeout', '30', 'edge-health', ...argv]);
   }
 
-  /** Nothing was made, changed or given away outside of the service's folder. */
+  /** Checks that nothing was created, changed or given away outside of the service's folder. */
   unharmed(t: Test, what: string): void {
     const now = this.copy.changes(STATE);
     t.equal(now, this.#before, what);
     this.#before = now;
   }
 
-  /** What systemctl was called with to change something, after the id of the user who called it. */
+  /** The arguments of each systemctl call that changes something, after the id of the user who called it. */
   calls(): string[] {
     const lines = this.copy.sh('cat /run/systemctl.log; : >/run/systemctl.log').split('\n');
     return lines.filter((line) => line !== '' && !line.includes(' show '));
   }
 }
 
-t.test('links to a folder of root', { skip }, async (t) => {
+t.test('links to a folder of root are not followed', { skip }, async (t) => {
   const site = await Site.make(t);
   for (const [link, ...argv] of [
     ['ops', 'ops', 'health_check'],
@@ -103,7 +103,7 @@ t.test('a data folder without an attacker works as it should', { skip }, async (
   t.match(other, { code: 69, stderr: /this needs root; run: sudo edge-health harness start/ });
 });
 
-t.test('restore_backup', { skip }, async (t) => {
+t.test('restore_backup of root', { skip }, async (t) => {
   const site = await Site.make(t);
   site.attack('mkdir metrics; echo attack >metrics/attack.sh');
   site.configure({ ...SETTINGS, node_name: 'then', ops: { ...SETTINGS.ops, notify: { webhook: { url: 'https://hooks.example/old' } } } });
@@ -119,7 +119,7 @@ t.test('restore_backup', { skip }, async (t) => {
     }
   });
 
-  await t.test('refuses an archive that holds anything but plain files', async (t) => {
+  await t.test('refuses an archive with members other than plain files', async (t) => {
     const before = site.attack('find . ! -path "./ops*" ! -path ./lock | sort');
     const compress = 'process.stdout.write(zlib.zstdCompressSync(fs.readFileSync(0)))';
     for (const [what, make, options] of [
@@ -143,7 +143,7 @@ tar ${options} -cf a.tar metrics/*; /usr/lib/edge-health/runtime/bin/node -e '${
     }
   });
 
-  await t.test('takes the configuration only when it is asked to, and shows it first', async (t) => {
+  await t.test('restores the configuration only on request, and shows it first', async (t) => {
     const without = site.edgeHealth('ops', 'restore_backup', '--yes');
     t.match(without, { code: 0, stdout: /the configuration stays as it is/ }, without.stderr);
     site.unharmed(t, 'it stayed');
@@ -167,7 +167,7 @@ tar ${options} -cf a.tar metrics/*; /usr/lib/edge-health/runtime/bin/node -e '${
   });
 });
 
-t.test('native code is loaded from a folder of root, and tried by the service user', { skip }, async (t) => {
+t.test('native code is loaded from a folder of root, and probed as the service user', { skip }, async (t) => {
   const site = await Site.make(t);
   const environment = { ROS_DISTRO: 'jazzy', ROS_VERSION: '2', AMENT_PREFIX_PATH: '/opt/ros/jazzy', LD_LIBRARY_PATH: '/opt/ros/jazzy/lib' };
   site.copy.sh('mkdir -p /opt/ros/jazzy/lib /opt/ros/jazzy/share/rcl; base64 -d >/opt/ros/jazzy/lib/librcl.so', {
@@ -210,7 +210,7 @@ touch node_modules/rclnodejs/build/Release/rclnodejs.node; cat >prepared.json`,
   });
 });
 
-t.test('the configuration is for root and the service alone', { skip }, async (t) => {
+t.test('only root and the service can read the configuration', { skip }, async (t) => {
   const site = await Site.make(t);
   const as = (user: string, ...argv: string[]): Finished => site.copy.run(['timeout', '30', 'edge-health', ...argv], { user });
   t.match(as('nobody', 'check-config'), {

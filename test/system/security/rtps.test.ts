@@ -12,14 +12,14 @@ import { type Host, Network, networkUnavailable } from '../../../testkit/network
 import { ROOT } from '../../../testkit/service/service.ts';
 
 /**
- * The embedded transport over UDP, and an attacker who speaks in the names of others: what reaches a victim who never said a word, and what
- * becomes of a real participant.
+ * The embedded transport over UDP, and an attacker that sends in the name of others: what reaches a victim that never sent a datagram, and
+ * what happens to a real participant.
  */
 
 const [META, USER] = [ports.metaUnicast(0, 0), ports.userUnicast(0, 0)];
 const HEALTH = { topic: 'rt/health_status', type: 'edge_health_interfaces::msg::dds_::HealthStatus_' };
 const ATTACK_SECONDS = 20;
-/** Of a victim's own participant, had it one. */
+/** The port of a participant that the victim could have. */
 const VICTIM_PORT = 7410;
 /** The writer of the health statuses is the second endpoint of a node. */
 const HEALTH_WRITER = 0x203;
@@ -55,7 +55,7 @@ class RawProgram {
 
 type Attack = (forged: (number?: number) => ForgedParticipant, send: (datagram: Buffer, port?: number) => void) => Generator<void>;
 
-/** What is sent in the name of a victim; between two datagrams of a generator a tenth of a second passes. */
+/** What is sent in the name of a victim; a generator pauses for a tenth of a second between two datagrams. */
 const ATTACKS: Readonly<Record<string, Attack>> = {
   *'one announcement'(forged, send) {
     send(forged().announcement());
@@ -144,7 +144,7 @@ interface Counted {
   readonly octets: number;
 }
 
-t.test('attackers on the network', { skip: networkUnavailable() }, async (t) => {
+t.test('attackers on the network have limited effects', { skip: networkUnavailable() }, async (t) => {
   t.setTimeout(120_000);
   const network = new Network();
   t.teardown(() => network.dispose());
@@ -154,7 +154,7 @@ t.test('attackers on the network', { skip: networkUnavailable() }, async (t) => 
   const friendAddress = segment.attach(friends).address;
   const attackerAddress = segment.attach(attacker).address;
   const place = segment.attach(victims);
-  // Each attack names a victim of its own, once from the attacker's address and once from the victim's.
+  // Each attack has a victim of its own, once from the attacker's address and once from the victim's.
   const targets = Object.entries(ATTACKS).flatMap(([what, attack], i) =>
     [false, true].map((isSpoofed) => ({ what, attack, isSpoofed, victim: segment.address(100 + 2 * i + (isSpoofed ? 1 : 0)) })),
   );
@@ -191,7 +191,7 @@ t.test('attackers on the network', { skip: networkUnavailable() }, async (t) => 
     await pause(0.1);
   }
 
-  await t.test('what reaches a victim', async (t) => {
+  await t.test('little reaches a victim', async (t) => {
     counter.write('how many');
     const arrived = JSON.parse(await counter.read()) as Record<string, readonly [number, number]>;
     for (const { what, victim, isSpoofed } of targets) {
@@ -207,11 +207,11 @@ t.test('attackers on the network', { skip: networkUnavailable() }, async (t) => 
     t.ok((arrived[targets[0]?.victim ?? ''] ?? [0])[0] > 0, 'something was sent, or nothing was tried');
   });
 
-  await t.test('what becomes of a participant in whose name others speak', async (t) => {
+  await t.test('a participant whose GUID is forged is not affected', async (t) => {
     const found = node.all('log').find(({ message, fields }) => message === 'participant found' && fields['address'] === friendAddress);
     t.ok(found, 'the friend was found');
     const before = await node.details();
-    // The name of the friend, as anybody hears it in the group.
+    // The GUID of the friend, as any host receives it in the multicast group.
     const listener = attacker.spawn('python3', ['-c', LISTEN, String(ports.metaMulticast(0)), friendAddress], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });

@@ -14,7 +14,8 @@ import { temporaryFolder } from '../../../testkit/folder.ts';
 import { type Host, Network, networkUnavailable } from '../../../testkit/network/network.ts';
 import { HostService } from '../../../testkit/network/service-on-host.ts';
 
-// Who may request it for a safe shutdown, tried by real users of a host and by forged datagrams. Nothing is ever powered off: it is a dry run.
+// Who may request a safe shutdown, tested with real users of a host and with forged datagrams. Nothing is ever powered off: it is a dry
+// run.
 
 t.jobs = 1;
 t.setTimeout(600_000);
@@ -30,7 +31,7 @@ const META_PORT = 7410;
 const USER_PORT = 7411;
 const MULTICAST_PORT = 7400;
 
-/** Sends datagrams as a user may: from any port that it can bind, and from any address of the machine. */
+/** Sends datagrams as a user can: from any port that it can bind, and from any address of the machine. */
 const SENDER = `
 import json, socket, struct, sys
 o = json.loads(sys.argv[1])
@@ -43,7 +44,7 @@ if o['held']:
   print('sent', flush=True)
   sys.stdin.read()
 `;
-/** Sends a datagram with a source address and port that are not its own. Root, from another machine. */
+/** Sends a datagram with a forged source address and port, as root from another machine. */
 const FORGER = `
 import json, socket, struct, sys
 o = json.loads(sys.argv[1])
@@ -53,7 +54,7 @@ ip = struct.pack('!BBHHHBBH4s4s', 0x45, 0, 20 + len(udp), 1, 0, 64, 17, 0, socke
 s = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
 s.sendto(ip + udp, (o['at'], 0))
 `;
-/** Holds ports until its input ends. */
+/** Holds ports until its input is closed. */
 const HOLDER = `
 import json, socket, sys
 held = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for port in json.loads(sys.argv[1])]
@@ -67,11 +68,11 @@ interface Sending {
   readonly datagrams: readonly Buffer[];
   readonly to?: number;
   readonly bind?: readonly [address: string, port: number];
-  /** Where the datagrams are to come from, if not from where the socket is bound. */
+  /** The source address of the datagrams, if it differs from that of the socket. */
   readonly source?: string;
 }
 
-/** As nobody, from a socket that is closed at once. */
+/** Sends as the user nobody, from a socket that is closed at once. */
 function sendAsNobody(host: Host, { datagrams, to = META_PORT, bind = ['0.0.0.0', 0], source = '' }: Sending): void {
   const options = { datagrams: datagrams.map((datagram) => datagram.toString('hex')), to, bind, source, held: false };
   const [program, args] = host.command('setpriv', [
@@ -84,7 +85,7 @@ function sendAsNobody(host: Host, { datagrams, to = META_PORT, bind = ['0.0.0.0'
 
 const asked = (requested_by: string): Buffer => encode(SAFE_SHUTDOWN.request, { reason: 'EMERGENCY', requested_by, timeout: 5 });
 
-/** A request of a participant that does not exist, in one datagram with all that it takes to be read: an announcement, a writer, a sample. */
+/** A request of a participant that does not exist, in one datagram with everything it needs: an announcement, a writer, a sample. */
 function forgedRequest(requestedBy: string, locator: { address: string; port: number }): Buffer {
   const stranger = new ForgedParticipant(77, locator);
   const body = asked(requestedBy);
@@ -211,9 +212,9 @@ t.test('root, members of two groups and listed users are accepted; others are re
   t.match(await site.shutdown(), { accepted: 4, refused: 3 });
 });
 
-t.test('one datagram of nobody powers nothing off, whatever port it comes from', { skip }, async (t) => {
+t.test('one datagram of the user nobody powers nothing off, whatever port it comes from', { skip }, async (t) => {
   const site = await Site.start(t);
-  // Programs of root that are on the graph: their ports are what an attacker would borrow.
+  // Programs of root that are on the graph: their ports are what an attacker would use.
   const root = await site.client(ROOT_USER);
   const { message, success } = await root.call();
   t.ok(success, message);
@@ -237,14 +238,14 @@ t.test('one datagram of nobody powers nothing off, whatever port it comes from',
     sendAsNobody(site.host, { ...sending, to: USER_PORT });
   }
 
-  // A participant of nobody's own, which receives what is sent to it, and speaks from a port of root.
+  // A participant of the user nobody, which receives what is sent to it, and sends from a port of root.
   const nobody = await site.client(NOBODY);
   t.match(await nobody.call({ requested_by: 'attack 5' }), { success: false, message: /the user nobody/ });
   for (const port of ports) {
     const datagrams = [requestOf(nobody.writer, 2, 'attack 6')];
     sendAsNobody(site.host, { datagrams, bind: ['127.0.0.2', port], source: '127.0.0.1', to: USER_PORT });
   }
-  // The same participant says that it receives where one of root does.
+  // The same participant announces that it receives where a participant of root does.
   const moving = await site.client(NOBODY);
   t.match(await moving.call({ requested_by: 'attack 7' }), { success: false, message: /the user nobody/ });
   for (const port of ports) {
@@ -252,7 +253,7 @@ t.test('one datagram of nobody powers nothing off, whatever port it comes from',
     const datagrams = [requestOf(moving.writer, 2, 'attack 8')];
     sendAsNobody(site.host, { datagrams, bind: ['127.0.0.2', port], source: '127.0.0.1', to: USER_PORT });
   }
-  // A participant of nobody that has gone without a word, whose ports root has by now.
+  // A participant of the user nobody that vanished without a goodbye, and whose ports root has bound since.
   const gone = await site.client(NOBODY);
   t.match(await gone.call({ requested_by: 'attack 9' }), { success: false, message: /the user nobody/ });
   const before = portsAtLoopback(site.host, NOBODY);
@@ -285,7 +286,7 @@ t.test('one datagram of nobody powers nothing off, whatever port it comes from',
   await root.end();
 });
 
-t.test('forged numbers keep no request of root from being answered', { skip }, async (t) => {
+t.test('forged numbers do not keep a request of root from a response', { skip }, async (t) => {
   const site = await Site.start(t);
   const root = await site.client(ROOT_USER);
   t.match(await root.call({ reason: 'BOREDOM' }), { success: false, message: /reason: found/ });
@@ -295,7 +296,7 @@ t.test('forged numbers keep no request of root from being answered', { skip }, a
     ...[2, 3, 4, 2 ** 41].map((number) => requestOf(root.writer, number, `forged ${number}`)),
   ];
   sendAsNobody(site.host, { datagrams, to: USER_PORT });
-  // The answers to what was forged in its name go to this client, too: the service says which one was accepted.
+  // The responses to requests forged in its name go to this client, too: the service reports which one was accepted.
   await root.call({ requested_by: 'root' });
   const { accepted, requested_by, requests } = await site.completed();
   t.same([accepted, requested_by], [1, 'root']);
@@ -303,7 +304,7 @@ t.test('forged numbers keep no request of root from being answered', { skip }, a
   await root.end();
 });
 
-t.test('the address of a host that may ask, forged by another one, is not enough', { skip }, async (t) => {
+t.test('the forged address of an authorised host is not enough', { skip }, async (t) => {
   const network = newNetwork(t);
   const segment = network.segment();
   const [friend, stranger] = [network.host(), network.host()];
@@ -324,7 +325,7 @@ t.test('the address of a host that may ask, forged by another one, is not enough
     stranger.exec(PYTHON, '-c', FORGER, JSON.stringify(options));
   }
   await site.service.until(() => site.service.log.includes('peer=stranger'), 60);
-  // A request of this host, which came after it, has been answered.
+  // A request of this host, which was sent after it, has received its response.
   const root = await site.client(ROOT_USER);
   t.match(await root.call({ reason: 'BOREDOM' }), { success: false, message: /reason: found/ });
   const { accepted, requests, state } = await site.shutdown();

@@ -28,7 +28,7 @@ t.test('a range is enlarged and reduced around its middle, within limits', async
   t.same(zoomed(between(NOW - 20_000, NOW - 10_000), 0.01, NOW), between(NOW - 20_000 + 4950, NOW - 10_000 + 4950));
 });
 
-t.test('a selected part is shown, at least ten seconds', async (t) => {
+t.test('a selected part is shown, with a minimum of ten seconds', async (t) => {
   t.same(selected(NOW - HOUR, NOW - HOUR / 2, NOW), between(NOW - HOUR, NOW - HOUR / 2));
   t.same(selected(NOW - HOUR, NOW - HOUR + 1, NOW), between(NOW - HOUR, NOW - HOUR + 10_000));
 });

@@ -32,7 +32,7 @@ t.test('the local node has its configured thresholds', async (t) => {
   t.same(thresholdsOf({ ...state('pi'), status: null }, 'temperature'), []);
 });
 
-t.test('another node has those of its open alerts, except the timeout of an ERROR', async (t) => {
+t.test('a remote node has the thresholds of its open alerts, except the timeout of an ERROR', async (t) => {
   const error = alert({ alert_id: 'arm/temperature/2', severity: 'ERROR', threshold: 30 });
   t.same(thresholdsOf(state('arm', alert({}), error), 'temperature'), [{ severity: 'WARNING', value: 70 }]);
   t.same(thresholdsOf(state('arm', alert({})), 'cpu_percent'), []);

@@ -29,7 +29,7 @@ t.test('the changes of an alert are one span with its highest severity', async (
   t.same(spansIn(changes, 'leg', 0, 100_000), [], 'of this node only');
 });
 
-t.test('a span reaches into the range; one outside is left out', async (t) => {
+t.test('a span that overlaps the range is shown; one outside the range is omitted', async (t) => {
   const changes = [change('1', 10), change('1', 40, { resolved: true }), change('2', 90, { resolved: true }), change('3', 95)];
   t.same(
     spansIn(changes, 'arm', 50_000, 92_000).map(({ fromMs, id }) => [id.at(-1), fromMs]),
@@ -38,7 +38,7 @@ t.test('a span reaches into the range; one outside is left out', async (t) => {
   );
 });
 
-t.test('restarts and clock changes in the range', async (t) => {
+t.test('restarts and clock changes within the range are shown', async (t) => {
   const status = {
     started: at(20),
     clock_events: [

@@ -29,7 +29,7 @@ t.test('on a small screen, and with many nodes, the wall scrolls', async (t) => 
   t.same(layoutOf(300, 100, 600), { columns: 1, isFitted: false }, 'at least one column');
 });
 
-t.test('no number of nodes and no screen makes a tile that cannot be read', async (t) => {
+t.test('tiles stay readable with any number of nodes and on any screen', async (t) => {
   for (const count of [1, 2, 3, 5, 8, 13, 30, 40, 41, 300]) {
     for (const [width, height] of [
       [320, 480],
@@ -45,7 +45,7 @@ t.test('no number of nodes and no screen makes a tile that cannot be read', asyn
   }
 });
 
-t.test('the worst are first, and those that left are last', async (t) => {
+t.test('the worst nodes are first, and nodes that left are last', async (t) => {
   const names = worstFirst([
     tile('robot-10', 'OK'),
     tile('robot-2', 'OK'),

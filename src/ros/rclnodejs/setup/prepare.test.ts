@@ -66,7 +66,7 @@ t.test('a changed interface is prepared again', async (t) => {
 
 t.test('a step that fails leaves nothing but the log', async (t) => {
   const given = options(t);
-  // All tools are there, but the rclnodejs is none.
+  // All tools are present, but the package is not a real rclnodejs.
   for (const name of [
     'ament_cmake',
     'builtin_interfaces',

@@ -104,7 +104,7 @@ t.test('the rclnodejs of this checkout is copied completely and not changed', as
   copyRclnodejs(rclnodejs, target);
   const main = join(target, 'node_modules/rclnodejs/dist/index.cjs');
   t.ok(existsSync(main));
-  // Every package and file that the bundle asks for, but for the addon, which is not there yet.
+  // Every package and file that the bundle requires, except the addon, which does not exist yet.
   const require = process.getBuiltinModule('node:module').createRequire(main);
   const asked = [...readFileSync(main, 'utf8').matchAll(/require\d*\("([^"]+)"\)/g)].map(([, name]) => name as string);
   t.ok(asked.length > 10, `${asked.length} requires`);

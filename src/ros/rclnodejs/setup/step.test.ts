@@ -9,7 +9,7 @@ function shell(t: Test, script: string, program = '/bin/sh') {
   return { program, arguments: ['-c', script], folder: root, environment: process.env, logFile: join(root, 'setup.log') };
 }
 
-t.test('output goes to the log', async (t) => {
+t.test('output is written to the log', async (t) => {
   const command = shell(t, 'echo out; echo err >&2; pwd');
   await runCommand('speaking', command);
   await runCommand('speaking again', { ...command, arguments: ['-c', 'echo more'] });
@@ -29,7 +29,7 @@ t.test('a failure shows the first error and names the log', async (t) => {
   );
 });
 
-t.test('one without an error line shows its last lines', async (t) => {
+t.test('a failure without an error line shows the last lines', async (t) => {
   const command = shell(t, 'for i in $(seq 100); do echo line $i; done; exit 1');
   const error = (await runCommand('working', command).catch((problem: Error) => problem)) as Error;
   t.match(error.message, /line 100/);
@@ -45,7 +45,7 @@ t.test('output of earlier commands is not shown', async (t) => {
   t.notMatch(error.message, /of the first/);
 });
 
-t.test('a killed program and a missing one', async (t) => {
+t.test('a killed program and a missing one are reported', async (t) => {
   await t.rejects(runCommand('hanging', shell(t, 'kill -9 $$')), /hanging failed \(SIGKILL\)/);
   await t.rejects(runCommand('calling', shell(t, '', '/nonexistent/cmake')), /\/nonexistent\/cmake cannot be started/);
 });

@@ -35,11 +35,11 @@ function path(t: Test, programs: readonly string[], python = 0): NodeJS.ProcessE
 
 const ALL = ['c++', 'make', 'cmake', 'python3'];
 
-t.test('nothing is missing', async (t) => {
+t.test('nothing is reported if all tools exist', async (t) => {
   t.same(missingTools(sourced(t, PACKAGES), path(t, ALL)), []);
 });
 
-t.test('missing tools with their remedies', async (t) => {
+t.test('missing tools are reported with their remedies', async (t) => {
   t.same(missingTools(sourced(t, PACKAGES), path(t, ['make', 'python3'])), [
     { what: 'c++', remedy: 'sudo apt install build-essential' },
     { what: 'cmake', remedy: 'sudo apt install cmake' },
@@ -66,7 +66,7 @@ t.test('only executable files count on the PATH', async (t) => {
   t.equal(isOnPath('cmake', {}), false);
 });
 
-t.test('the headers of this Node, in all layouts of the npm package', async (t) => {
+t.test('the headers of this Node are found in all layouts of the npm package', async (t) => {
   t.ok(nodeHeaders(process.execPath), 'of the Node that runs this');
   const own = `node-linux-${process.arch}`;
   for (const where of ['.', `node_modules/${own}`, `../${own}`]) {

@@ -6,7 +6,7 @@ export interface FakeGraph {
   /** By topic. */
   publishers: Record<string, RclPublisherInfo[]>;
   nodes: { name: string; namespace: string }[];
-  /** Of other processes, by service. */
+  /** Those of other processes, by service. */
   servers?: Record<string, number>;
   clients?: Record<string, number>;
 }

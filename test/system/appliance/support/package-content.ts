@@ -13,11 +13,11 @@ export interface Entry {
   /** `root/root`. */
   readonly owner: string;
   readonly bytes: number;
-  /** What a link points to; null: it is none. */
+  /** What a link points to; null: it is not a link. */
   readonly target: string | null;
 }
 
-/** What a .deb would put on a machine. */
+/** The content that a .deb would install on a machine. */
 export function listContent(file: string): Entry[] {
   const lines = execFileSync('dpkg-deb', ['--contents', file], { encoding: 'utf8', maxBuffer: 64e6 }).trimEnd().split('\n');
   return lines.map((line) => {
@@ -27,7 +27,7 @@ export function listContent(file: string): Entry[] {
   });
 }
 
-/** Unpacks a .deb into a folder that is removed with the test: its files, and DEBIAN/ with what dpkg needs. */
+/** Unpacks a .deb into a folder that is removed with the test: its files, and DEBIAN/ with the control files. */
 export function unpack(t: Test, file: string): string {
   const folder = mkdtempSync(join(tmpdir(), 'edge-health-package-'));
   t.teardown(() => rmSync(folder, { recursive: true, force: true }));
@@ -42,22 +42,22 @@ export function filesBelow(folder: string): string[] {
     .map((entry) => relative(folder, join(entry.parentPath, entry.name)));
 }
 
-/** What a program or library of ELF form is made for and needs. */
+/** The target and the requirements of a program or library in ELF format. */
 export interface Elf {
   readonly machine: 'x86-64' | 'aarch64' | string;
   /** DT_NEEDED. */
   readonly needed: readonly string[];
   /** DT_RUNPATH; null: none. */
   readonly runpath: string | null;
-  /** What the addresses of its segments are multiples of: the largest page of memory with which a kernel can load it, in bytes. */
+  /** Alignment of its segments in bytes: the largest page size of a kernel that can load it. */
   readonly largestPage: number;
-  /** The newest version of each kind of symbol that it needs: GLIBC → 2.28. */
+  /** The newest required version of each kind of symbol: GLIBC → 2.28. */
   readonly newest: ReadonlyMap<string, string>;
 }
 
 const MACHINES: Readonly<Record<number, string>> = { 62: 'x86-64', 183: 'aarch64' };
 
-/** Null: the file is not of ELF form. */
+/** Null: the file is not in ELF format. */
 export function readElf(file: string): Elf | null {
   const header = Buffer.alloc(20);
   const handle = openSync(file, 'r');
@@ -83,7 +83,7 @@ export function readElf(file: string): Elf | null {
   };
 }
 
-/** Compares versions of numbers and dots. */
+/** Compares versions that consist of numbers and dots. */
 export function isNewer(a: string, b: string): boolean {
   const [left, right] = [a.split('.').map(Number), b.split('.').map(Number)];
   for (let i = 0; i < Math.max(left.length, right.length); i += 1) {

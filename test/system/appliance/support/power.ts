@@ -25,7 +25,7 @@ export async function callSafeShutdown(
   return { ...data, roundTripMs };
 }
 
-/** Milliseconds since the epoch of the last message of a unit in the journal that has these words. */
+/** The time of the last message of a unit in the journal that contains these words, in milliseconds since the epoch. */
 export async function whenSaid(machine: Container, unit: string, words: RegExp): Promise<number> {
   const { stdout } = await machine.run(['journalctl', '--no-pager', '--quiet', '--output=json', '--unit', unit]);
   const entries = stdout
@@ -37,7 +37,7 @@ export async function whenSaid(machine: Container, unit: string, words: RegExp):
   return Number(said.__REALTIME_TIMESTAMP) / 1000;
 }
 
-/** Has somebody log in at a terminal of the machine; what appears there is in /var/log/terminal. */
+/** Logs a user in at a terminal of the machine; the output of the terminal is in /var/log/terminal. */
 export async function logIn(machine: Container, user: string): Promise<void> {
   await machine.sh(`useradd --create-home --shell /bin/bash ${user}
     systemd-run --quiet --unit=terminal --property=TimeoutStopSec=0.5 sh -c 'sleep 600 | script -qf /var/log/terminal -c "exec login -f ${user}"'`);

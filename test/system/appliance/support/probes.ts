@@ -1,8 +1,8 @@
-/** A thing that the sandbox forbids. */
+/** An action that the sandbox forbids. */
 export interface Probe {
-  /** A shell script; it succeeds where the thing can be done. */
+  /** A shell script; it succeeds if the action is possible. */
   readonly script: string;
-  /** Who can do it outside of the sandbox, which shows that the script is right: even the service's own user, or root. */
+  /** Which user can perform it outside of the sandbox, which shows that the script is right: the service's own user, or root. */
   readonly control: 'user' | 'root';
 }
 
@@ -34,8 +34,10 @@ function call(name: keyof typeof CALLS, ...args: readonly string[]): string {
 const socket = (family: number, type: number, protocol = 0): string =>
   `perl -MSocket -e 'socket(my $s, ${family}, ${type}, ${protocol}) or die "$!"'`;
 
-/** What `prepare` lays out: places that anybody may write to or read, so that it is the sandbox and not a mode that forbids; and kernel
- * parameters as a machine has them, which systemd-nspawn makes read-only. */
+/**
+ * What `prepare` creates: files that every user may write to or read, so that the sandbox forbids the action and not a mode; and kernel
+ * parameters as a machine has them, which systemd-nspawn makes read-only.
+ */
 export const PREPARE = `
 mkdir -p /srv/open /home/alice /usr/local/lib/open
 chmod 1777 /srv/open /usr/local/lib/open
@@ -108,7 +110,7 @@ export const PROBES: Readonly<Record<string, Probe>> = {
   },
 };
 
-/** What the sandbox must leave possible; these succeed in it. */
+/** What must remain possible in the sandbox; these scripts succeed in it. */
 export const NEEDED: Readonly<Record<string, string>> = {
   'write to its data': 'echo x > /var/lib/edge-health/.probe && rm /var/lib/edge-health/.probe',
   'write to its folder in memory': 'cd "$RUNTIME_DIRECTORY" && echo x > probe && rm probe',

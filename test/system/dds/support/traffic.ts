@@ -6,10 +6,10 @@ import type { Host } from '../../../../testkit/network/network.ts';
 
 const TIMEOUT_SECONDS = 120;
 const DEPTH = 10;
-/** Of every stream: at 10 Hz long enough that a disturbance begins and ends within it. */
+/** Samples of every stream: at 10 Hz long enough that a disturbance begins and ends within it. */
 const COUNT = 100;
 const BEFORE = 15;
-/** The leases of all of them: one that is stopped for longer is forgotten. */
+/** The leases of all participants: one that is stopped for longer is removed. */
 const LEASE_SECONDS = 6;
 
 /**
@@ -31,7 +31,7 @@ export class Traffic {
     this.publishers = publishers;
   }
 
-  /** Resolves when both directions of every vendor flow. `addresses`: those that the peers are bound to; none: any. */
+  /** Resolves when both directions of every vendor flow. `addresses`: the addresses that the peers bind; none: any. */
   static async start(brain: Host, others: Host, vendors: readonly Vendor[], addresses = others.addresses): Promise<Traffic> {
     const node = await GraphNode.start(brain, { leaseSeconds: LEASE_SECONDS });
     const lease = ['--lease', String(LEASE_SECONDS)];
@@ -62,7 +62,7 @@ export class Traffic {
     return traffic;
   }
 
-  /** Resolves when the node has published `count` more statuses: that long the disturbance lasts. */
+  /** Resolves when the node has published `count` more statuses: the disturbance lasts that long. */
   async publishes(count: number): Promise<void> {
     const since = await this.node.lastPublished();
     await this.node.waitFor('published', ({ number }) => number >= Math.min(COUNT, since + count), TIMEOUT_SECONDS);
@@ -78,7 +78,7 @@ export class Traffic {
       for (const direction of ['to', 'from'] as const) {
         const what = `${direction} ${vendor}`;
         const arrived = this.#arrived(direction, vendor);
-        // A peer whose lease had ended is found again, and may be given the history once more.
+        // A peer whose lease had ended is discovered again, and may receive the history once more.
         const fresh = [...new Set(arrived)];
         t.same(
           fresh,

@@ -14,7 +14,7 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
-/** A program that runs as long as the test, its log kept. */
+/** A program that runs as long as the test, with its log. */
 export class Engine {
   readonly process: ChildProcess;
   #log = '';
@@ -47,7 +47,7 @@ export class Engine {
   }
 }
 
-/** Waits until an engine says that it is ready; throws with its log when it ends before. */
+/** Waits until an engine reports that it is ready; throws with its log if it ends before. */
 export async function ready(engine: Engine, url: string): Promise<void> {
   await until(
     `${url} is ready`,
@@ -67,7 +67,7 @@ export interface Series {
   readonly value: readonly [number, string];
 }
 
-/** Prometheus' API. */
+/** The API of Prometheus. */
 export class PrometheusApi {
   readonly url: string;
 
@@ -82,7 +82,7 @@ export class PrometheusApi {
     return body.data;
   }
 
-  /** The value of an expression now. */
+  /** The current value of an expression. */
   async query(expr: string): Promise<readonly Series[]> {
     return (await this.#get<{ result: readonly Series[] }>(`/api/v1/query?query=${encodeURIComponent(expr)}`)).result;
   }
@@ -115,7 +115,7 @@ export interface Notification {
   readonly annotations: Readonly<Record<string, string>>;
 }
 
-/** A real HTTP server that takes Alertmanager's webhooks: one notification for each alert in them. */
+/** A real HTTP server that accepts Alertmanager's webhooks: one notification for each alert in them. */
 export class WebhookReceiver {
   readonly notifications: Notification[] = [];
   readonly #server: Server;
@@ -152,7 +152,7 @@ export class WebhookReceiver {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** Waits for a notification that fits. */
+  /** Waits for a notification that matches. */
   one(fits: (notification: Notification) => boolean, explain: () => string): Promise<Notification> {
     const received = (): unknown =>
       this.notifications.map(({ receiver, status, labels }) => [receiver, status, labels['alertname'], labels['instance']]);

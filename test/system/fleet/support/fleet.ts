@@ -18,7 +18,7 @@ interface PrometheusConfig {
 }
 
 export interface Targets {
-  /** discovery/static.yml, with these in place of its examples. */
+  /** discovery/static.yml, with these targets in place of its examples. */
   readonly static: Job['static_configs'];
   /** Files of targets/ by their name. */
   readonly files: Readonly<Record<string, string>>;
@@ -27,7 +27,7 @@ export interface Targets {
   readonly token: string;
 }
 
-/** Real Prometheus and Alertmanager with what is shipped; only intervals, addresses and receivers are others. */
+/** Real Prometheus and Alertmanager with the shipped files; only intervals, addresses and receivers differ. */
 export class FleetServers {
   readonly prometheus: PrometheusApi;
   readonly webhook: WebhookReceiver;
@@ -39,7 +39,7 @@ export class FleetServers {
     this.#engines = engines;
   }
 
-  /** `resolvConf`: what Prometheus sees as /etc/resolv.conf. */
+  /** `resolvConf`: what Prometheus uses as /etc/resolv.conf. */
   static async start(t: Test, folder: string, targets: Targets, resolvConf: string): Promise<FleetServers> {
     const webhook = await WebhookReceiver.start(t);
     const ports = { prometheus: await freePort(), alertmanager: await freePort() };
@@ -64,7 +64,7 @@ export class FleetServers {
     return new FleetServers(api, webhook, [prometheus, alertmanager]);
   }
 
-  /** What both wrote into their logs, for a test that fails. */
+  /** The logs of both, for a test that fails. */
   readonly log = (): string => this.#engines.map((engine) => engine.log.slice(-4000)).join('\n---\n');
 }
 
@@ -79,7 +79,7 @@ function writePrometheus(etc: string, targets: Targets, ports: { prometheus: num
   config.global = { ...config.global, scrape_interval: '1s', scrape_timeout: '1s', evaluation_interval: '1s' };
   const own = config.scrape_configs.find(({ job_name }) => job_name === 'prometheus');
   if (own) own.static_configs = [{ targets: [`127.0.0.1:${ports.prometheus}`] }];
-  // Each way of discovery is a job of its own here, which shows itself under the name that the rules know.
+  // Each discovery method is a job of its own here, which appears under the name that the rules use.
   const asEdgeHealth = (job: Job, name: string): Job => ({
     ...job,
     job_name: name,

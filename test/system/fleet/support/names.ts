@@ -4,16 +4,16 @@ import type { Test } from 'tap';
 import { until } from '../../../../testkit/wait.ts';
 import { Engine } from './engines.ts';
 
-/** Of the loopback network, and nobody else's: Prometheus asks port 53 only. */
+/** An address of the loopback network that no other program uses: Prometheus queries port 53 only. */
 const ADDRESS = '127.0.53.77';
 
 export interface Names {
-  /** Host names on this machine. */
+  /** Host names of this machine. */
   readonly hosts: readonly string[];
   readonly srv: { readonly name: string; readonly host: string; readonly port: number };
 }
 
-/** A real dnsmasq on loopback; returns the file to use as /etc/resolv.conf. */
+/** Starts a real dnsmasq on loopback; returns the file to use as /etc/resolv.conf. */
 export async function nameServer(t: Test, folder: string, { hosts, srv }: Names): Promise<string> {
   const engine = new Engine(t, 'dnsmasq', [
     '--keep-in-foreground',

@@ -1,5 +1,5 @@
 /**
- * The harness's own subscription in a process of its own, driven by graph-watch.ts: what it receives goes as lines of JSON to standard
+ * The subscription of the harness in a separate process, controlled by graph-watch.ts: what it receives goes as lines of JSON to standard
  * output, `weigh` and `stop` come as lines on standard input, and it ends when that does.
  */
 import { createInterface } from 'node:readline';

@@ -14,7 +14,7 @@ export interface GraphWatchOptions {
   readonly dataFolder?: string;
 }
 
-/** What it tells, by `event`. */
+/** What it sends, by `event`. */
 export interface GraphWatchEvents {
   ready: { readonly transport: string; readonly reason: string };
   status: { readonly status: HealthStatus };
@@ -29,7 +29,7 @@ const NO_ROS = { ROS_DISTRO: '', AMENT_PREFIX_PATH: '', ROS_DOMAIN_ID: '', ROS_L
 
 /** The harness's subscription (src/client/topic-subscription.ts) in a process of its own in a host. It ends when this process does. */
 export class GraphWatch extends EventProcess<GraphWatchEvents> {
-  /** Resolves when it listens. */
+  /** Resolves when it is subscribed. */
   static async start(host: Host, options: GraphWatchOptions = {}, environment: NodeJS.ProcessEnv = NO_ROS): Promise<GraphWatch> {
     const watch = GraphWatch.launch(host, options, environment);
     await watch.waitFor('ready', () => true, 60);
@@ -51,7 +51,7 @@ export class GraphWatch extends EventProcess<GraphWatchEvents> {
     return this.all('status').map(({ status }) => status);
   }
 
-  /** What the process has used so far. */
+  /** The resources that the process has used so far. */
   async weigh(): Promise<EventRecord<GraphWatchEvents, 'weight'>> {
     const before = this.all('weight').length;
     this.process.stdin?.write('weigh\n');

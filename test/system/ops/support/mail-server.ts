@@ -8,15 +8,15 @@ export interface Mail {
   readonly to: readonly string[];
   readonly tls: boolean;
   readonly login: boolean;
-  /** As it came over the wire. */
+  /** As it was received. */
   readonly content: string;
 }
 
 export const PASSWORD = 'pa ss: wörd';
-/** Debian's own Python has Debian's packages; another one on PATH has not. */
+/** Only Debian's own Python has Debian's packages; another one on PATH does not. */
 const PYTHON = '/usr/bin/python3';
 
-/** False: it can be used; else why not, for a skip. */
+/** False: it can be used; otherwise the reason for a skip. */
 export function mailServerMissing(): string | false {
   return spawnSync(PYTHON, ['-c', 'import aiosmtpd']).status === 0 ? false : 'needs the Debian package python3-aiosmtpd';
 }
@@ -35,7 +35,7 @@ export class MailServer {
   static start(mode: 'starttls' | 'tls' | 'none', certificate: Certificate): Promise<MailServer> {
     const program = join(import.meta.dirname, 'smtp-server.py');
     const child = spawn(PYTHON, [program, mode, certificate.file, certificate.keyFile], { stdio: ['pipe', 'pipe', 'pipe'] });
-    let said = ''; // It also tells there of each connection that ends early, as the suites make them.
+    let said = ''; // It also reports each connection that ends early there, as the tests make them.
     child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       said += text;
     });
@@ -54,7 +54,7 @@ export class MailServer {
     });
   }
 
-  /** It ends when nobody holds its input open. */
+  /** It ends when its input is closed. */
   stop(): void {
     this.#process.stdin?.end();
     this.#process.kill();

@@ -5,23 +5,23 @@ import { ROOT } from '../../../../testkit/service/service.ts';
 
 const sourced = process.env['AMENT_PREFIX_PATH'] !== undefined && spawnSync('ros2', ['--help']).status === 0;
 
-/** Why programs of ROS 2 cannot run in hosts here; false when they can. Made for tap's `skip`. */
+/** Why programs of ROS 2 cannot run in hosts here; false if they can. Intended for the `skip` of tap. */
 export function ros2Unavailable(): string | false {
   return sourced ? networkUnavailable() : 'needs a sourced ROS 2';
 }
 
-/** Those that are installed. */
+/** The middlewares that are installed. */
 export function middlewares(): string[] {
   return ['rmw_cyclonedds_cpp', 'rmw_fastrtps_cpp'].filter((name) => sourced && spawnSync('ros2', ['pkg', 'prefix', name]).status === 0);
 }
 
-/** The ROS 2 that is sourced, with the product's messages. */
+/** The sourced ROS 2, with the messages of the product. */
 export interface Ros {
   readonly environment: NodeJS.ProcessEnv;
   readonly folder: string;
 }
 
-/** Builds the message package as a user of ROS 2 would; its environment. */
+/** Builds the message package as a user of ROS 2 would; returns its environment. */
 export function buildInterfaces(folder: string): NodeJS.ProcessEnv {
   const prefix = join(folder, 'install');
   const build = join(folder, 'build');
@@ -48,18 +48,18 @@ export function buildInterfaces(folder: string): NodeJS.ProcessEnv {
     LD_LIBRARY_PATH: `${prefix}/lib:${process.env['LD_LIBRARY_PATH'] ?? ''}`,
     PYTHONPATH: `${python.split('\n')[0]}:${process.env['PYTHONPATH'] ?? ''}`,
     ROS_LOG_DIR: join(folder, 'log'),
-    // Whoever runs the tests may have a domain of their own; the hosts are nobody else's.
+    // The shell that runs the tests may have another domain; only the tests use these hosts.
     ROS_DOMAIN_ID: '0',
     FASTDDS_BUILTIN_TRANSPORTS: 'UDPv4',
   };
 }
 
-/** Runs a program of ROS 2 in a host; what it printed, also when it had to be ended after `seconds`. */
+/** Runs a program of ROS 2 in a host; returns what it printed, even if it had to be ended after `seconds`. */
 export function ros2(host: Host, { environment, folder }: Ros, middleware: string, args: readonly string[], seconds = 30): Promise<string> {
   const [program, argv] = host.command(args[0] === 'python3' ? 'python3' : 'ros2', args[0] === 'python3' ? args.slice(1) : args);
   const env = { ...environment, RMW_IMPLEMENTATION: middleware, PYTHONUNBUFFERED: '1' };
   return new Promise((resolve, reject) => {
-    // SIGKILL: rclpy now and then loses a SIGTERM.
+    // SIGKILL: rclpy sometimes loses a SIGTERM.
     execFile(
       program,
       argv,

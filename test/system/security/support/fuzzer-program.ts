@@ -18,7 +18,7 @@ const CONNECTIONS = 8;
 /** Kinds of user entities: writers and readers with and without key. */
 const WRITER_KINDS = [0x02, 0x03];
 const READER_KINDS = [0x04, 0x07];
-/** Of the sender's prefix in a datagram. */
+/** Of the prefix of the sender in a datagram. */
 const [PREFIX_START, PREFIX_END] = [8, 20];
 const KEYS = Array.from({ length: 24 }, (_, i) => i + 1);
 
@@ -43,7 +43,7 @@ const REQUESTS = [
   'POST /alerts HTTP/1.1\r\nHost: 10.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n',
 ].map((text) => Buffer.from(text, 'latin1'));
 
-/** A request with bytes changed, cut, repeated or joined with another one. */
+/** A request with bytes changed, cut, repeated or joined with another request. */
 function mutatedRequest(): Buffer {
   let bytes: Buffer = Buffer.from(pick(REQUESTS));
   for (let times = Math.floor(random() * 4); times > 0 && bytes.length > 0; times -= 1) {
@@ -81,7 +81,7 @@ const socket = createSocket('udp4');
 await new Promise<void>((resolve) => socket.bind(0, resolve));
 const group = createSocket({ type: 'udp4', reuseAddr: true });
 const entities = (kinds: readonly number[]): number[] => KEYS.flatMap((key) => kinds.map((kind) => (key << 8) | kind));
-/** Prefixes by the address that they were announced from. */
+/** Prefixes by the address from which they were announced. */
 const announced = new Map<string, string>();
 await new Promise<void>((resolve) => {
   group.on('message', (datagram, source) => {

@@ -19,7 +19,7 @@ const counts = { answered: 0, failed: 0, longest: 0, statuses: {} as Record<stri
 const request = (headers = ''): string => `GET ${path} HTTP/1.1\r\nHost: ${address}\r\n${headers}\r\n`;
 const pause = (ms: number): Promise<void> => new Promise((later) => setTimeout(later, ms));
 
-/** What a connection sends at once. None of them reads. */
+/** What a connection sends at once. None of the clients reads. */
 const SENT: Readonly<Record<string, () => string>> = {
   unread: () => request(),
   pipeline: () => request().repeat(64),
@@ -35,7 +35,7 @@ async function openAll(): Promise<void> {
     const socket = connect({ host: address, port: PORT, ...(localAddress ? { localAddress } : {}) });
     sockets.add(socket);
     socket.on('error', () => undefined).on('close', () => sockets.delete(socket));
-    // Of a stream the first line says whether it is one; nothing else is read.
+    // The first line shows whether it is a stream; nothing else is read.
     if (kind === 'streams') socket.once('data', (data: Buffer) => note(data.toString('latin1').slice(9, 12), socket));
     else socket.pause();
     socket.write(text);
@@ -69,5 +69,5 @@ process.on('SIGTERM', () => process.stdout.write(`${JSON.stringify(counts)}\n`, 
 if (kind === 'watch') void watch();
 else await openAll();
 process.stdout.write('begins\n');
-// Connections that are paused keep no process.
+// Paused connections do not keep a process running.
 setInterval(() => undefined, 1000);
