@@ -317,10 +317,10 @@ export class Service {
     const { nodeName, thresholds } = this.#rules;
     const status = toHealthStatus(sample, nodeName, thresholds, this.#live.openAlertsOf(nodeName));
     const line = JSON.stringify(status);
-    const mark = this.#store.recordHealth(status, line, sample.timestampMs);
+    const cursor = this.#store.recordHealth(status, line, sample.timestampMs);
     this.#live.setStatus(status, sample.monotonicSeconds, 1 / this.#options.config.publish_frequency);
     this.#rate.count(sample.monotonicSeconds);
-    for (const publisher of this.#publishers) publisher.publishHealth(status, line, mark);
+    for (const publisher of this.#publishers) publisher.publishHealth(status, line, cursor);
     if (this.#unpublishedAlerts.size > 0 && this.#isFirstObserver())
       for (const alert of this.#unpublishedAlerts.values()) this.#publishOnGraph(alert);
     this.#lastSampleSeconds = this.#options.clocks.monotonicSeconds();
@@ -341,11 +341,11 @@ export class Service {
   }
 
   async #publishAlert(alert: Alert): Promise<void> {
-    const { mark } = await this.#store.recordAlert(alert);
+    const { cursor } = await this.#store.recordAlert(alert);
     const { alert_id, severity, metric, value, threshold } = alert;
     const level = alert.resolved ? 'notice' : severity === 'WARNING' ? 'warning' : 'error';
     this.#options.log(level, alert.resolved ? 'alert resolved' : `alert ${severity}`, { metric, value, threshold, alert_id });
-    this.#rest.events.publishAlert(alert, mark);
+    this.#rest.events.publishAlert(alert, cursor);
     this.#publishOnGraph(alert);
     this.#supervision.beat(); // The status line contains the number of open alerts.
   }

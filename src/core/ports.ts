@@ -13,9 +13,9 @@ export type Log = (level: LogLevel, message: string, fields?: Readonly<Record<st
 
 /** Publishes changes: REST event streams and ROS 2 transports. */
 export interface Publisher {
-  /** `line` is the health status as JSON, serialized once for all receivers; `mark`: where the store recorded it, null if it did not. */
-  publishHealth(status: HealthStatus, line: string, mark: Mark | null): void;
-  publishAlert(alert: Alert, mark: Mark | null): void;
+  /** `line` is the health status as JSON, serialized once for all receivers; `cursor`: where the store recorded it, null if it did not. */
+  publishHealth(status: HealthStatus, line: string, cursor: RecordCursor | null): void;
+  publishAlert(alert: Alert, cursor: RecordCursor | null): void;
   publishShutdown(progress: ShutdownProgress): void;
 }
 
@@ -126,7 +126,7 @@ export interface StorageState {
  * A cursor in the order of recording, independent of any clock: the segment, which increases every minute and with every restart, and the
  * sequence number within it, from 1; 0 is before its first record.
  */
-export interface Mark {
+export interface RecordCursor {
   readonly segment: number;
   readonly sequence: number;
 }
@@ -136,8 +136,8 @@ export interface Mark {
  * published separately.
  */
 export interface Position {
-  readonly health: Mark;
-  readonly alert: Mark;
+  readonly health: RecordCursor;
+  readonly alert: RecordCursor;
 }
 
 /** A recorded change of an alert. */
@@ -145,13 +145,13 @@ export interface RecordedAlert {
   /** False: the change was recorded before, or its episode is resolved. */
   readonly isNew: boolean;
   /** As `recordHealth` returns it. */
-  readonly mark: Mark | null;
+  readonly cursor: RecordCursor | null;
 }
 
 /** A null cursor excludes that kind. */
 export interface RecordedQuery {
-  readonly healthAfter: Mark | null;
-  readonly alertAfter: Mark | null;
+  readonly healthAfter: RecordCursor | null;
+  readonly alertAfter: RecordCursor | null;
   /** Null: of every node. */
   readonly node: string | null;
   readonly limit: number;
@@ -161,7 +161,7 @@ export interface RecordedQuery {
 export interface RecordedEvent {
   readonly kind: 'health' | 'alert';
   readonly node: string;
-  readonly mark: Mark;
+  readonly cursor: RecordCursor;
   /** The JSON document as published. */
   readonly json: string;
 }

@@ -1,14 +1,14 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { runs, SEED } from '../../testkit/effort.ts';
-import type { HistoryReader, Mark, Position, RecordedEvent, RecordedPage, RecordedQuery } from '../core/ports.ts';
+import type { HistoryReader, Position, RecordCursor, RecordedEvent, RecordedPage, RecordedQuery } from '../core/ports.ts';
 import { formatId, isBeyond, missedSince, parseId } from './events.ts';
 
-const mark: fc.Arbitrary<Mark> = fc.record({
+const cursor: fc.Arbitrary<RecordCursor> = fc.record({
   segment: fc.integer({ min: 0, max: 2 ** 44 }),
   sequence: fc.integer({ min: 0, max: 2 ** 24 }),
 });
-const position: fc.Arbitrary<Position> = fc.record({ health: mark, alert: mark });
+const position: fc.Arbitrary<Position> = fc.record({ health: cursor, alert: cursor });
 
 t.test('an id encodes the position and is short; other texts are rejected', async (t) => {
   fc.assert(
@@ -40,9 +40,9 @@ t.test('an id encodes the position and is short; other texts are rejected', asyn
     t.equal(parseId(wrong), null, wrong);
 });
 
-t.test('of two different marks, exactly one is beyond the other', async (t) => {
+t.test('of two different cursors, exactly one is beyond the other', async (t) => {
   fc.assert(
-    fc.property(mark, mark, (a, b) => {
+    fc.property(cursor, cursor, (a, b) => {
       const same = a.segment === b.segment && a.sequence === b.sequence;
       return [isBeyond(a, b), isBeyond(b, a)].filter((beyond) => beyond).length === (same ? 0 : 1);
     }),
@@ -65,13 +65,13 @@ class Remembered {
     const after = { health: query.healthAfter, alert: query.alertAfter };
     const found = this.#events.filter((event) => {
       const since = after[event.kind];
-      return since !== null && isBeyond(event.mark, since) && (query.node === null || query.node === event.node);
+      return since !== null && isBeyond(event.cursor, since) && (query.node === null || query.node === event.node);
     });
     return { events: found.slice(0, query.limit), more: found.length > query.limit };
   }
 }
 
-const event: fc.Arbitrary<Omit<RecordedEvent, 'mark'>> = fc.record({
+const event: fc.Arbitrary<Omit<RecordedEvent, 'cursor'>> = fc.record({
   kind: fc.constantFrom('health' as const, 'health' as const, 'alert' as const),
   node: fc.constantFrom('a', 'b'),
   json: fc.uuid(),
@@ -85,7 +85,7 @@ t.test('from any position, a client gets the remaining events of its filter once
       kinds,
       fc.option(fc.constantFrom('a', 'b')),
       async (list, of, node) => {
-        const events = list.map((one, i) => ({ ...one, mark: { segment: 1000 + Math.floor(i / 7), sequence: 1 + (i % 7) } }));
+        const events = list.map((one, i) => ({ ...one, cursor: { segment: 1000 + Math.floor(i / 7), sequence: 1 + (i % 7) } }));
         const store = new Remembered(events) as unknown as HistoryReader;
         const start: Position = { health: { segment: 0, sequence: 0 }, alert: { segment: 0, sequence: 0 } };
         const filter = { kinds: of, node };
@@ -107,7 +107,7 @@ t.test('from any position, a client gets the remaining events of its filter once
 });
 
 t.test('the position of an event kind outside of the filter does not advance', async (t) => {
-  const store = new Remembered([{ kind: 'health', node: 'a', json: '1', mark: { segment: 9, sequence: 9 } }]);
+  const store = new Remembered([{ kind: 'health', node: 'a', json: '1', cursor: { segment: 9, sequence: 9 } }]);
   const since: Position = { health: { segment: 1, sequence: 1 }, alert: { segment: 2, sequence: 2 } };
   const { events } = await missedSince(store as unknown as HistoryReader, since, { kinds: ['health'], node: null });
   t.same(events[0]?.position, { health: { segment: 9, sequence: 9 }, alert: since.alert });

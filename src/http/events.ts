@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Alert, nodeOfAlertId } from '../core/alerts/alert.ts';
 import type { HealthStatus } from '../core/health-status.ts';
-import type { HistoryReader, Mark, Position, Publisher, RecordedEvent } from '../core/ports.ts';
+import type { HistoryReader, Position, Publisher, RecordCursor, RecordedEvent } from '../core/ports.ts';
 import type { ShutdownProgress } from '../core/shutdown/shutdown.ts';
 import { ID } from './api/query-schema.ts';
 import { cutOff } from './bare.ts';
@@ -14,13 +14,13 @@ interface SentEvent {
   readonly node: string;
   readonly json: string;
   /** Where the store recorded it; null: it did not. */
-  readonly mark: Mark | null;
+  readonly cursor: RecordCursor | null;
   /** Position of the stream after this event. */
   readonly position: Position | null;
 }
 
 /** An event in the format of an event stream (WHATWG HTML, "Server-sent events"). */
-function wire({ number, kind, json, position }: Omit<SentEvent, 'mark'>): string {
+function formatEvent({ number, kind, json, position }: Omit<SentEvent, 'cursor'>): string {
   return `id: ${formatId(position, number)}\nevent: ${kind}\ndata: ${json}\n\n`;
 }
 
@@ -115,14 +115,14 @@ export class EventHub implements Publisher {
     return new Problem('too_many_event_streams', `${client} has ${share} event streams, the maximum for one client; close one`);
   }
 
-  publishHealth(status: HealthStatus, line: string, mark: Mark | null): void {
-    this.#advance('health', mark);
-    this.#send('health', status.node_name, line, mark);
+  publishHealth(status: HealthStatus, line: string, cursor: RecordCursor | null): void {
+    this.#advance('health', cursor);
+    this.#send('health', status.node_name, line, cursor);
   }
 
-  publishAlert(alert: Alert, mark: Mark | null): void {
-    this.#advance('alert', mark);
-    this.#send('alert', nodeOfAlertId(alert.alert_id), JSON.stringify(alert), mark);
+  publishAlert(alert: Alert, cursor: RecordCursor | null): void {
+    this.#advance('alert', cursor);
+    this.#send('alert', nodeOfAlertId(alert.alert_id), JSON.stringify(alert), cursor);
   }
 
   /** A safe shutdown concerns the machine that serves the stream. It is sent regardless of the node that a client has selected. */
@@ -164,15 +164,15 @@ export class EventHub implements Publisher {
     this.#streams.clear();
   }
 
-  #advance(kind: keyof Position, mark: Mark | null): void {
-    if (mark === null) return;
-    const none = { segment: mark.segment, sequence: 0 };
+  #advance(kind: keyof Position, cursor: RecordCursor | null): void {
+    if (cursor === null) return;
+    const none = { segment: cursor.segment, sequence: 0 };
     const position = this.#position ?? { health: none, alert: none };
-    if (isBeyond(mark, position[kind])) this.#position = { ...position, [kind]: mark };
+    if (isBeyond(cursor, position[kind])) this.#position = { ...position, [kind]: cursor };
   }
 
-  #send(kind: EventKind, node: string, json: string, mark: Mark | null): void {
-    const event: SentEvent = { number: this.#number++, kind, node, json, mark, position: this.#position };
+  #send(kind: EventKind, node: string, json: string, cursor: RecordCursor | null): void {
+    const event: SentEvent = { number: this.#number++, kind, node, json, cursor, position: this.#position };
     this.#kept.push(event);
     // Truncating the array only now and then is cheaper than shifting it for each event.
     if (this.#kept.length >= 2 * KEPT) this.#kept = this.#kept.slice(-KEPT);
@@ -181,11 +181,11 @@ export class EventHub implements Publisher {
 
   #write(stream: Stream, event: SentEvent): void {
     const { filter, response } = stream;
-    const { kind, mark } = event;
+    const { kind, cursor } = event;
     if (!filter.kinds.includes(kind) || (kind !== 'shutdown' && filter.node !== null && filter.node !== event.node)) return;
     const reached = kind === 'shutdown' ? undefined : stream.reached[kind];
-    if (mark && reached && !isBeyond(mark, reached)) return;
-    response.write(wire(event));
+    if (cursor && reached && !isBeyond(cursor, reached)) return;
+    response.write(formatEvent(event));
     this.#dropIfSlow(stream);
   }
 
@@ -269,7 +269,7 @@ export class EventHub implements Publisher {
   async #writeMissed(stream: Stream, events: readonly MissedEvent[]): Promise<void> {
     for (let i = 0; i < events.length && this.#streams.has(stream); i += AT_ONCE) {
       for (const event of events.slice(i, i + AT_ONCE)) {
-        stream.response.write(wire({ ...event, number: 0 }));
+        stream.response.write(formatEvent({ ...event, number: 0 }));
         stream.reached = { ...stream.reached, [event.kind]: event.position[event.kind] };
       }
       await this.#waitUntilRead(stream);
@@ -295,8 +295,8 @@ export interface StreamFilter {
   readonly node: string | null;
 }
 
-export function isBeyond(mark: Mark, reached: Mark): boolean {
-  return mark.segment > reached.segment || (mark.segment === reached.segment && mark.sequence > reached.sequence);
+export function isBeyond(cursor: RecordCursor, reached: RecordCursor): boolean {
+  return cursor.segment > reached.segment || (cursor.segment === reached.segment && cursor.sequence > reached.sequence);
 }
 
 /**
@@ -305,8 +305,8 @@ export function isBeyond(mark: Mark, reached: Mark): boolean {
  */
 export function formatId(position: Position | null, number: number): string {
   if (!position) return `_${number.toString(36)}`;
-  const mark = ({ segment, sequence }: Mark): string => `${segment.toString(36)}.${sequence.toString(36)}`;
-  return `${mark(position.health)}_${mark(position.alert)}_${number.toString(36)}`;
+  const cursor = ({ segment, sequence }: RecordCursor): string => `${segment.toString(36)}.${sequence.toString(36)}`;
+  return `${cursor(position.health)}_${cursor(position.alert)}_${number.toString(36)}`;
 }
 
 export function parseId(id: string): Position | null {
@@ -345,7 +345,7 @@ export async function missedSince(history: HistoryReader, since: Position, { kin
   });
   let position = since;
   const missed = events.map((event) => {
-    position = { ...position, [event.kind]: event.mark };
+    position = { ...position, [event.kind]: event.cursor };
     return { ...event, position };
   });
   return { events: missed, more };

@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite';
 import t from 'tap';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { until } from '../../testkit/wait.ts';
-import type { Mark, Position, RecordedEvent } from '../core/ports.ts';
+import type { Position, RecordCursor, RecordedEvent } from '../core/ports.ts';
 import { DAY_MS, HOUR_MS } from '../core/time/time.ts';
 import { change } from './testing/alerts.ts';
 import { row, series, toStatus } from './testing/rows.ts';
@@ -24,13 +24,13 @@ async function converse(started: TestStore, fromMs: number, count: number): Prom
     // The robot's clock is two hours behind and sometimes stands still.
     const sample = row(fromMs + i * 1000 - (node === 'robot' ? 2 * HOUR_MS + (i % 4) * 5000 : 0), i);
     const [health] = i % 20 === 10 ? started.recordNextMinute([sample], node) : started.record([sample], node);
-    position = { ...position, health: health as Mark };
+    position = { ...position, health: health as RecordCursor };
     said.push({ json: JSON.stringify(toStatus(sample, node)), position });
     if (i % 7 !== 3) continue;
     const alert = change(`${node}/cpu_percent/${fromMs + i}`, fromMs + i);
-    const { isNew, mark } = await started.store.recordAlert(alert);
+    const { isNew, cursor } = await started.store.recordAlert(alert);
     t.equal(isNew, true);
-    position = { ...position, alert: mark as Mark };
+    position = { ...position, alert: cursor as RecordCursor };
     said.push({ json: JSON.stringify(alert), position });
   }
   return said;

@@ -12,7 +12,7 @@ import type {
   HistoryPage,
   HistoryQuery,
   HistoryReader,
-  Mark,
+  RecordCursor,
   RecordedAlert,
   RecordedPage,
   RecordedQuery,
@@ -91,7 +91,7 @@ export class Store implements HistoryReader, ShutdownBook {
    * status of the same node arrives with `isNewcomer` false. Returns its cursor; null: the time is invalid, or the database has not been
    * opened yet and may hold later cursors.
    */
-  recordHealth(status: HealthStatus, line: string, timestampMs: number, isNewcomer = false): Mark | null {
+  recordHealth(status: HealthStatus, line: string, timestampMs: number, isNewcomer = false): RecordCursor | null {
     if (!isStorableTime(timestampMs)) {
       this.#refuse(status);
       return null;
@@ -100,10 +100,10 @@ export class Store implements HistoryReader, ShutdownBook {
       this.#earlyRecords.push(() => this.recordHealth(status, line, timestampMs, isNewcomer));
       return null;
     }
-    const mark = this.#recorder.add(status, line, timestampMs, isNewcomer);
+    const cursor = this.#recorder.add(status, line, timestampMs, isNewcomer);
     if (this.#recorder.isBatchFull) this.#thread.sendBatches();
     if (this.#recorder.isOver) this.#thread.rotate();
-    return this.#wasOpened ? mark : null;
+    return this.#wasOpened ? cursor : null;
   }
 
   /** Drops the samples of a newcomer, none of which has been written. */
@@ -120,11 +120,11 @@ export class Store implements HistoryReader, ShutdownBook {
   async recordAlert(alert: Alert): Promise<RecordedAlert> {
     if (!this.#recorder.isOpen) {
       this.#earlyRecords.push(() => void this.recordAlert(alert));
-      return { isNew: true, mark: null };
+      return { isNew: true, cursor: null };
     }
-    const mark = this.#recorder.write(JSON.stringify(alert));
-    const isNew = (await this.#thread.requestDurably('alert', { alert, mark })) ?? true;
-    return { isNew, mark: this.#wasOpened ? mark : null };
+    const cursor = this.#recorder.write(JSON.stringify(alert));
+    const isNew = (await this.#thread.requestDurably('alert', { alert, cursor })) ?? true;
+    return { isNew, cursor: this.#wasOpened ? cursor : null };
   }
 
   /** Records the publish rate of a remote node. `sinceMs` is a time of that node's clock. */

@@ -250,9 +250,9 @@ export class InProcessService {
     const nowMs = this.clocks.wallMilliseconds();
     const status = statusOf(this.#localNode, nowMs, more);
     const line = JSON.stringify(status);
-    const mark = this.store.recordHealth(status, line, nowMs);
+    const cursor = this.store.recordHealth(status, line, nowMs);
     this.live.setStatus(status, this.clocks.monotonicSeconds(), 1);
-    this.rest.events.publishHealth(status, line, mark);
+    this.rest.events.publishHealth(status, line, cursor);
     return status;
   }
 
@@ -288,9 +288,9 @@ export class InProcessService {
     for (const alert of changes) {
       this.live.setAlert(alert);
       this.#alerting = this.#alerting.then(async () => {
-        const { mark } = await this.store.recordAlert(alert);
+        const { cursor } = await this.store.recordAlert(alert);
         this.published.push(alert);
-        this.rest.events.publishAlert(alert, mark);
+        this.rest.events.publishAlert(alert, cursor);
       });
     }
   }

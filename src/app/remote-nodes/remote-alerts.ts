@@ -85,7 +85,7 @@ export class RemoteAlerts {
     const superseded = alert.resolved || before ? [] : this.#supersededBy(alert);
     if (alert.resolved) this.#open.delete(alert.alert_id);
     else this.#open.set(alert.alert_id, alert);
-    const { isNew, mark } = await store.recordAlert(alert);
+    const { isNew, cursor } = await store.recordAlert(alert);
     if (!isNew) {
       // The change is known from an earlier run, or its episode is resolved.
       if (this.#open.get(alert.alert_id) !== alert) return;
@@ -97,7 +97,7 @@ export class RemoteAlerts {
     const { alert_id, metric, severity, threshold, value } = alert;
     const what = alert.resolved ? 'remote alert resolved' : `remote alert ${severity}`;
     if (this.#changeLines.take(clocks.monotonicSeconds())) log('notice', what, { metric, value, threshold, alert_id });
-    events.publishAlert(alert, mark);
+    events.publishAlert(alert, cursor);
     for (const other of superseded) if (this.#open.has(other.alert_id)) void this.#end(other);
   }
 

@@ -3,7 +3,7 @@ import { type Alert, alertId, STALE_METRIC } from '../../core/alerts/alert.ts';
 import { isPlausible, type KnownNode, type NodeWatch } from '../../core/alerts/node-watch.ts';
 import { TokenBucket } from '../../core/alerts/rate-limit.ts';
 import type { HealthStatus } from '../../core/health-status.ts';
-import type { Log, Mark, Publisher, RecordedAlert } from '../../core/ports.ts';
+import type { Log, Publisher, RecordCursor, RecordedAlert } from '../../core/ports.ts';
 import { type Clocks, isoUtc } from '../../core/time/time.ts';
 import type { Live } from '../live.ts';
 import type { LeftNodes } from './left-nodes.ts';
@@ -160,7 +160,7 @@ export interface RemoteNodesOptions {
   readonly log: Log;
   readonly live: Live;
   readonly store: {
-    recordHealth(status: HealthStatus, line: string, timestampMs: number, isNewcomer: boolean): Mark | null;
+    recordHealth(status: HealthStatus, line: string, timestampMs: number, isNewcomer: boolean): RecordCursor | null;
     dropNewcomer(node: string): void;
     readonly alertsNotStored: number;
     recordAlert(alert: Alert): Promise<RecordedAlert>;

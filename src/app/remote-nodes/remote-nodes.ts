@@ -4,7 +4,7 @@ import { type KnownNode, NodeWatch, type Stamp, stampOf } from '../../core/alert
 import { LineLimit, TokenBucket } from '../../core/alerts/rate-limit.ts';
 import type { HealthStatus } from '../../core/health-status.ts';
 import { isNodeName } from '../../core/node-name.ts';
-import type { Mark } from '../../core/ports.ts';
+import type { RecordCursor } from '../../core/ports.ts';
 import { isoUtc } from '../../core/time/time.ts';
 import type { StatusDocument } from '../../http/api/schema.ts';
 import type { GraphListener } from '../../ros/graph.ts';
@@ -183,9 +183,9 @@ export class RemoteNodes implements Pick<Required<GraphListener>, 'onHealthStatu
     if (arrival === 'late') this.#counts.late += 1;
     this.#onNodeSeen(node, now);
     const line = JSON.stringify(status);
-    const mark = this.#store(node, status, line, stamp.ms, arrival === 'jump');
+    const cursor = this.#store(node, status, line, stamp.ms, arrival === 'jump');
     if (arrival !== 'late') live.setStatus(status, now, node.watch.periodSeconds);
-    events.publishHealth(status, line, mark);
+    events.publishHealth(status, line, cursor);
     if (change === 'resolve') this.#endStale(node);
     const soonest = now + Math.max(SHORTEST_CHECK_SECONDS, node.watch.allowedSeconds);
     if (this.#timer === null || soonest < this.#nextCheckSeconds) this.#scheduleCheck();
@@ -358,7 +358,7 @@ export class RemoteNodes implements Pick<Required<GraphListener>, 'onHealthStatu
     publishAlerts([alert]);
   }
 
-  #store(node: RemoteNode, status: HealthStatus, line: string, timestampMs: number, isJump: boolean): Mark | null {
+  #store(node: RemoteNode, status: HealthStatus, line: string, timestampMs: number, isJump: boolean): RecordCursor | null {
     const { clocks, log, store } = this.#options;
     const now = clocks.monotonicSeconds();
     const notStored = node.notStored(timestampMs, isJump, clocks.wallMilliseconds(), now);

@@ -1,5 +1,5 @@
 import type { Severity } from '../../core/alerts/alert.ts';
-import type { Mark } from '../../core/ports.ts';
+import type { RecordCursor } from '../../core/ports.ts';
 import { type Context, nodeOf, pageHeaders, queryStore, sendBody } from '../context.ts';
 import { formatId, parseId } from '../events.ts';
 import { decodeCursor, encodeCursor, givenRange, invalid, type Query } from '../parameters.ts';
@@ -30,7 +30,7 @@ export async function alerts(context: Context): Promise<void> {
 /** Parameters that can be combined with `after`. */
 const WITH_AFTER = ['after', 'changes', 'node', 'limit'];
 
-function cursorOf(query: Query): Mark {
+function cursorOf(query: Query): RecordCursor {
   const after = query['after'] as string;
   const other = Object.keys(query).find((name) => query[name] !== undefined && !WITH_AFTER.includes(name));
   if (other !== undefined) throw invalid('after', after, `together with changes, node and limit, but not with ${other}`);
@@ -42,7 +42,7 @@ function cursorOf(query: Query): Mark {
  * Responds with the changes recorded after a cursor, oldest first. The cursor grows with every record, even if a clock is set back and
  * across restarts, so that a client that continues from the last cursor gets each change exactly once.
  */
-async function changesAfter(context: Context, after: Mark): Promise<void> {
+async function changesAfter(context: Context, after: RecordCursor): Promise<void> {
   const { query, view } = context;
   const node = query['node'] === undefined ? null : nodeOf(context);
   const { events, more } = await queryStore(context, () =>
@@ -55,7 +55,7 @@ async function changesAfter(context: Context, after: Mark): Promise<void> {
       { parameter: 'after' },
     );
   }
-  const last = events.at(-1)?.mark ?? after;
+  const last = events.at(-1)?.cursor ?? after;
   const id = formatId({ health: last, alert: last }, 0);
   const headers = { 'Cache-Control': 'no-cache', 'Last-Event-ID': id, ...pageHeaders(context, more ? id : null, null, 'after') };
   const body = `{"data":[${events.map(({ json }) => json).join(',')}],"count":${events.length}}`;

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { type Alert, nodeOfAlertId } from '../../core/alerts/alert.ts';
 import type { KnownNode } from '../../core/alerts/node-watch.ts';
-import type { Mark } from '../../core/ports.ts';
+import type { RecordCursor } from '../../core/ports.ts';
 import type { ShutdownRecord } from '../../core/shutdown/shutdown.ts';
 import type { ClockEvent } from '../../core/time/clock-watch.ts';
 import { DAY_MS } from '../../core/time/time.ts';
@@ -115,20 +115,20 @@ export class Archive implements Recordings {
    * Writes a change of this node's alert durably; a change of a remote node's alert is written by the next commit. Returns whether the
    * change is new. Throws when it cannot be written yet; reads include it either way.
    */
-  saveAlert(alert: Alert, mark?: Mark): boolean {
+  saveAlert(alert: Alert, cursor?: RecordCursor): boolean {
     const { localNode, nowMs } = this.#options;
     if (localNode !== null && nodeOfAlertId(alert.alert_id) !== localNode) {
-      const isNew = this.alerts.hold(alert, mark, true);
+      const isNew = this.alerts.hold(alert, cursor, true);
       if (isNew && this.#budget.changes(nowMs()) === 0) this.#alertsNotStored += 1;
       return isNew;
     }
     this.#reopenIfDeleted();
     if (!this.isOpen) {
-      this.alerts.hold(alert, mark);
+      this.alerts.hold(alert, cursor);
       throw this.#file.notOpen();
     }
     return this.#file.guard(
-      () => this.alerts.save(alert, mark),
+      () => this.alerts.save(alert, cursor),
       () => this.alerts.flush(0),
     );
   }
@@ -199,7 +199,7 @@ export class Archive implements Recordings {
     return this.samples.segmentParts(fromSegment, node);
   }
 
-  changesAfter(after: Mark, node: string | null, limit: number): RecordedChange[] {
+  changesAfter(after: RecordCursor, node: string | null, limit: number): RecordedChange[] {
     return this.alerts.recorded(after, node, limit);
   }
 

@@ -64,9 +64,9 @@ t.test('when writing fails halfway through the pending changes, no change is lis
   withDatabase((db) => {
     const published = [change('a/cpu_percent/1', NOW - 3000), change('a/cpu_percent/2', NOW - 2000), change('a/cpu_percent/3', NOW - 1000)];
     class Stumbling extends AlertTable {
-      override save(...[alert, mark, raisedMs]: Parameters<AlertTable['save']>): boolean {
+      override save(...[alert, cursor, raisedMs]: Parameters<AlertTable['save']>): boolean {
         if (alert === published[1] && !healed) throw new Error('disk full');
-        return super.save(alert, mark, raisedMs);
+        return super.save(alert, cursor, raisedMs);
       }
     }
     let healed = false;

@@ -1,13 +1,13 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { type Alert, nodeOfAlertId, type Severity } from '../../core/alerts/alert.ts';
-import type { AlertPage, AlertQuery, Mark } from '../../core/ports.ts';
+import type { AlertPage, AlertQuery, RecordCursor } from '../../core/ports.ts';
 import { DAY_MS, isoUtc } from '../../core/time/time.ts';
 import { standInDatabase } from '../database/database.ts';
-import { compareMarks, type RecordedChange } from '../samples/recorded.ts';
+import { compareCursors, type RecordedChange } from '../samples/recorded.ts';
 
 interface Waiting {
   readonly alert: Alert;
-  readonly mark: Mark;
+  readonly cursor: RecordCursor;
   /** Start of the episode, if the database has it. */
   readonly raisedMs: number | undefined;
   readonly isRemote: boolean;
@@ -40,18 +40,18 @@ export class AlertLog {
    * Writes one change of this node durably and returns whether it is new. On failure it throws and keeps the change in memory until
    * flush() succeeds.
    */
-  save(alert: Alert, mark: Mark = BEFORE_ALL): boolean {
-    this.#waiting.push({ alert, mark, raisedMs: this.#raisedMs(alert.alert_id), isRemote: false });
+  save(alert: Alert, cursor: RecordCursor = BEFORE_ALL): boolean {
+    this.#waiting.push({ alert, cursor, raisedMs: this.#raisedMs(alert.alert_id), isRemote: false });
     return this.flush(0);
   }
 
   /** Keeps a change in memory until flush(). Returns whether it is new. */
-  hold(alert: Alert, mark: Mark = BEFORE_ALL, isRemote = false): boolean {
+  hold(alert: Alert, cursor: RecordCursor = BEFORE_ALL, isRemote = false): boolean {
     if (this.#isKnownOnDisk(alert)) return false;
     const raisedMs = this.#raisedMs(alert.alert_id);
     this.#memory ??= new AlertTable(standInDatabase());
-    if (!this.#memory.save(alert, mark, raisedMs)) return false;
-    this.#waiting.push({ alert, mark, raisedMs, isRemote });
+    if (!this.#memory.save(alert, cursor, raisedMs)) return false;
+    this.#waiting.push({ alert, cursor, raisedMs, isRemote });
     if (this.#waiting.filter((change) => change.isRemote).length > MAX_WAITING_REMOTE) this.#dropOldest();
     return true;
   }
@@ -60,7 +60,7 @@ export class AlertLog {
   keepOpenEpisodes(): void {
     let open: Waiting[] = [];
     try {
-      open = this.openOnDisk().map((alert) => ({ alert, mark: BEFORE_ALL, raisedMs: this.#raisedMs(alert.alert_id), isRemote: false }));
+      open = this.openOnDisk().map((alert) => ({ alert, cursor: BEFORE_ALL, raisedMs: this.#raisedMs(alert.alert_id), isRemote: false }));
     } catch {
       // The database is too damaged to be read.
     }
@@ -80,7 +80,7 @@ export class AlertLog {
     let isNew = false;
     try {
       this.#disk.transaction(() => {
-        for (const { alert, mark, raisedMs } of due) isNew = this.#disk.save(alert, mark, raisedMs);
+        for (const { alert, cursor, raisedMs } of due) isNew = this.#disk.save(alert, cursor, raisedMs);
       });
       this.#waiting = left;
     } finally {
@@ -116,10 +116,10 @@ export class AlertLog {
   }
 
   /** Changes recorded after a cursor, in that order. */
-  recorded(after: Mark, node: string | null, limit: number): RecordedChange[] {
+  recorded(after: RecordCursor, node: string | null, limit: number): RecordedChange[] {
     const changes = this.#disk.recorded(after, node, limit);
     if (!this.#memory) return changes;
-    return [...changes, ...this.#memory.recorded(after, node, limit)].sort((a, b) => compareMarks(a.mark, b.mark)).slice(0, limit);
+    return [...changes, ...this.#memory.recorded(after, node, limit)].sort((a, b) => compareCursors(a.cursor, b.cursor)).slice(0, limit);
   }
 
   /** Segment of the last change written; 0: there is none. */
@@ -155,7 +155,7 @@ export class AlertLog {
   #setWaiting(waiting: Waiting[]): void {
     this.#waiting = waiting;
     this.#memory = waiting.length === 0 ? null : new AlertTable(standInDatabase());
-    for (const { alert, mark, raisedMs } of waiting) this.#memory?.save(alert, mark, raisedMs);
+    for (const { alert, cursor, raisedMs } of waiting) this.#memory?.save(alert, cursor, raisedMs);
   }
 
   #raisedMs(alertId: string): number | undefined {
@@ -195,7 +195,7 @@ export function orderKey(alert: Alert): string {
 }
 
 /** Marks a change carried over from another database, which is not sent to event streams again. */
-export const BEFORE_ALL: Mark = { segment: 0, sequence: 0 };
+export const BEFORE_ALL: RecordCursor = { segment: 0, sequence: 0 };
 
 /** Alert episodes (their last change) and every change of them. */
 export class AlertTable {
@@ -210,7 +210,7 @@ export class AlertTable {
    * timestamp, because the clock may have been set back. `raisedMs` is the start of the episode if earlier changes of it are not stored.
    * Returns whether the change is new: neither stored before nor of a resolved episode.
    */
-  save(alert: Alert, mark: Mark = BEFORE_ALL, raisedMs?: number): boolean {
+  save(alert: Alert, cursor: RecordCursor = BEFORE_ALL, raisedMs?: number): boolean {
     const changedMs = Date.parse(alert.timestamp);
     const node = nodeOfAlertId(alert.alert_id);
     const resolved = alert.resolved ? 1 : 0;
@@ -226,8 +226,8 @@ export class AlertTable {
           alert.value,
           alert.threshold,
           resolved,
-          mark.segment,
-          mark.sequence,
+          cursor.segment,
+          cursor.sequence,
         );
       if (changes === 0) return false;
       const beganMs = Math.min(raisedMs ?? changedMs, changedMs);
@@ -280,7 +280,7 @@ export class AlertTable {
   }
 
   /** Changes recorded after a cursor, in that order. `node` null: of every node. */
-  recorded(after: Mark, node: string | null, limit: number): RecordedChange[] {
+  recorded(after: RecordCursor, node: string | null, limit: number): RecordedChange[] {
     const rows = this.#db
       .prepare(
         `SELECT * FROM alert_change WHERE (segment, sequence) > (?, ?) ${node === null ? '' : 'AND node = ?'}
@@ -290,7 +290,7 @@ export class AlertTable {
       segment: number;
       sequence: number;
     })[];
-    return rows.map((row) => ({ alert: toAlert(row), mark: { segment: row.segment, sequence: row.sequence } }));
+    return rows.map((row) => ({ alert: toAlert(row), cursor: { segment: row.segment, sequence: row.sequence } }));
   }
 
   /** Segment of the last change recorded; 0: there is none. */

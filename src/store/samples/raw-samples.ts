@@ -6,7 +6,7 @@ import type { NodeTable } from '../database/node-table.ts';
 import { hourOf } from '../rollups/tiers.ts';
 import type { Columns } from './chunk.ts';
 import { RawTable } from './raw-table.ts';
-import { compareMarks, type SegmentPart } from './recorded.ts';
+import { compareCursors, type SegmentPart } from './recorded.ts';
 
 export interface PendingPart {
   readonly node: string;
@@ -189,7 +189,7 @@ export class RawSamples {
       }
     }
     return rows
-      .sort(compareMarks)
+      .sort(compareCursors)
       .slice(-RECENT)
       .map(({ stamp }) => stamp);
   }

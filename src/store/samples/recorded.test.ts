@@ -1,16 +1,16 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { runs, SEED } from '../../../testkit/effort.ts';
-import type { Mark, RecordedEvent } from '../../core/ports.ts';
+import type { RecordCursor, RecordedEvent } from '../../core/ports.ts';
 import { DAY_MS, HOUR_MS, isoUtc, MINUTE_MS } from '../../core/time/time.ts';
 import { change } from '../testing/alerts.ts';
 import { testArchive } from '../testing/archive.ts';
 import { row, toColumns, toStatus } from '../testing/rows.ts';
-import { compareMarks, recorded } from './recorded.ts';
+import { compareCursors, recorded } from './recorded.ts';
 
 const NOW = Math.floor(Date.now() / HOUR_MS) * HOUR_MS;
 const NODES = ['a', 'b', '/robots/arm'];
-const NOTHING: Mark = { segment: 0, sequence: 0 };
+const NOTHING: RecordCursor = { segment: 0, sequence: 0 };
 
 /** One record of a segment: a status of a node with a clock offset, or a change of an alert. */
 type Step = { readonly node: string; readonly offsetMs: number } | 'alert';
@@ -44,9 +44,9 @@ const segments: fc.Arbitrary<Segment[]> = fc.array(
 );
 
 t.test('after any cursor, all later records are returned once and in order of recording, whatever the node clocks did', async (t) => {
-  const marks = fc.record({ health: fc.nat(), alert: fc.nat() });
+  const cursors = fc.record({ health: fc.nat(), alert: fc.nat() });
   fc.assert(
-    fc.property(segments, marks, fc.integer({ min: 1, max: 7 }), fc.option(fc.constantFrom(...NODES)), (plan, stops, limit, node) => {
+    fc.property(segments, cursors, fc.integer({ min: 1, max: 7 }), fc.option(fc.constantFrom(...NODES)), (plan, stops, limit, node) => {
       const opened = testArchive(t, NOW, 1e9);
       const published: RecordedEvent[] = [];
       let segment = NOW - 3 * DAY_MS;
@@ -54,34 +54,36 @@ t.test('after any cursor, all later records are returned once and in order of re
         segment += pauseMs;
         opened.nowMs = segment;
         steps.forEach((one, i) => {
-          const mark = { segment, sequence: i + 1 };
+          const cursor = { segment, sequence: i + 1 };
           if (one === 'alert') {
             const alert = change(`${NODES[i % 3]}/cpu_percent/${segment}-${i}`, segment - i * HOUR_MS);
-            opened.archive.saveAlert(alert, mark);
-            published.push({ kind: 'alert', node: NODES[i % 3] as string, mark, json: JSON.stringify(alert) });
+            opened.archive.saveAlert(alert, cursor);
+            published.push({ kind: 'alert', node: NODES[i % 3] as string, cursor, json: JSON.stringify(alert) });
             return;
           }
           const sample = row(segment + one.offsetMs + i * 10, i / 4);
           opened.archive.append(segment, one.node, toColumns([sample], i + 1));
-          published.push({ kind: 'health', node: one.node, mark, json: JSON.stringify(toStatus(sample, one.node)) });
+          published.push({ kind: 'health', node: one.node, cursor, json: JSON.stringify(toStatus(sample, one.node)) });
         });
         if (!commits) continue;
         opened.archive.commit(segment);
         if (restarts) opened.restart();
       }
       opened.nowMs = NOW;
-      const place = (at: number): Mark => published[at % (published.length + 1)]?.mark ?? NOTHING;
+      const place = (at: number): RecordCursor => published[at % (published.length + 1)]?.cursor ?? NOTHING;
       const since = { health: place(stops.health), alert: place(stops.alert) };
-      const wanted = published.filter((event) => compareMarks(event.mark, since[event.kind]) > 0 && (node === null || event.node === node));
+      const wanted = published.filter(
+        (event) => compareCursors(event.cursor, since[event.kind]) > 0 && (node === null || event.node === node),
+      );
       const found: RecordedEvent[] = [];
       let { health, alert } = since;
       for (;;) {
         const page = recorded(opened.archive, { healthAfter: health, alertAfter: alert, node, limit });
         if (page.events.length > limit) return false;
         found.push(...page.events);
-        for (const { kind, mark } of page.events) {
-          if (kind === 'health') health = mark;
-          else alert = mark;
+        for (const { kind, cursor } of page.events) {
+          if (kind === 'health') health = cursor;
+          else alert = cursor;
         }
         if (!page.more) break;
         if (page.events.length === 0) return false;

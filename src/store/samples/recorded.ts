@@ -1,17 +1,17 @@
 import { type Alert, nodeOfAlertId, STATUSES } from '../../core/alerts/alert.ts';
 import { METRICS } from '../../core/metrics.ts';
-import type { Mark, RecordedEvent, RecordedPage, RecordedQuery } from '../../core/ports.ts';
+import type { RecordCursor, RecordedEvent, RecordedPage, RecordedQuery } from '../../core/ports.ts';
 import { isoUtc } from '../../core/time/time.ts';
 import type { Columns } from './chunk.ts';
 
-export function compareMarks(a: Mark, b: Mark): number {
+export function compareCursors(a: RecordCursor, b: RecordCursor): number {
   return a.segment - b.segment || a.sequence - b.sequence;
 }
 
 /** A change of an alert episode with its cursor. */
 export interface RecordedChange {
   readonly alert: Alert;
-  readonly mark: Mark;
+  readonly cursor: RecordCursor;
 }
 
 /** Samples of one node in a segment. */
@@ -25,7 +25,7 @@ export interface SegmentPart {
 export interface Recordings {
   /** Parts of this segment and all later ones, ascending by segment; parts of one segment come in any order. */
   segmentParts(fromSegment: number, node: string | null): Iterable<SegmentPart>;
-  changesAfter(after: Mark, node: string | null, limit: number): readonly RecordedChange[];
+  changesAfter(after: RecordCursor, node: string | null, limit: number): readonly RecordedChange[];
 }
 
 /** Up to `limit` records after a cursor, in order of recording. */
@@ -33,11 +33,11 @@ export function recorded(recordings: Recordings, { healthAfter, alertAfter, node
   const changes = alertAfter === null ? [] : recordings.changesAfter(alertAfter, node, limit + 1).map(toEvent);
   const statuses = healthAfter === null ? [] : statusesAfter(recordings, healthAfter, node, limit + 1);
   // Both lists hold the first `limit` of their kind, so the merged list holds the first `limit` of both.
-  const events = [...statuses, ...changes].sort((a, b) => compareMarks(a.mark, b.mark));
+  const events = [...statuses, ...changes].sort((a, b) => compareCursors(a.cursor, b.cursor));
   return { events: events.slice(0, limit), more: events.length > limit };
 }
 
-function statusesAfter(recordings: Recordings, after: Mark, node: string | null, limit: number): RecordedEvent[] {
+function statusesAfter(recordings: Recordings, after: RecordCursor, node: string | null, limit: number): RecordedEvent[] {
   const found: RecordedEvent[] = [];
   let rows: Row[] = [];
   let segment = -1;
@@ -76,9 +76,9 @@ function statusEvent({ part: { segment, node, columns }, row, sequence }: Row): 
   const status = STATUSES[columns.status[row] as number];
   const timestamp = isoUtc(columns.timestampMs[row] as number);
   const json = JSON.stringify({ ...Object.fromEntries(readings), status, node_name: node, timestamp });
-  return { kind: 'health', node, mark: { segment, sequence }, json };
+  return { kind: 'health', node, cursor: { segment, sequence }, json };
 }
 
-function toEvent({ alert, mark }: RecordedChange): RecordedEvent {
-  return { kind: 'alert', node: nodeOfAlertId(alert.alert_id), mark, json: JSON.stringify(alert) };
+function toEvent({ alert, cursor }: RecordedChange): RecordedEvent {
+  return { kind: 'alert', node: nodeOfAlertId(alert.alert_id), cursor, json: JSON.stringify(alert) };
 }

@@ -1,5 +1,5 @@
 import type { HealthStatus } from '../../core/health-status.ts';
-import type { Log, Mark } from '../../core/ports.ts';
+import type { Log, RecordCursor } from '../../core/ports.ts';
 import { type Columns, emptyColumns } from '../samples/chunk.ts';
 import type { Leftover } from '../thread/protocol.ts';
 import type { WaitingSegment } from './backlog.ts';
@@ -89,7 +89,7 @@ export class SegmentRecorder {
   }
 
   /** Writes a record other than a sample and returns its cursor. */
-  write(line: string): Mark {
+  write(line: string): RecordCursor {
     this.#sequence += 1;
     try {
       this.#spool?.write(line);
@@ -104,16 +104,16 @@ export class SegmentRecorder {
   }
 
   /** Writes a sample and returns its cursor. `line` is the status as JSON. */
-  add(status: HealthStatus, line: string, timestampMs: number, isNewcomer: boolean): Mark {
-    const mark = this.write(line);
+  add(status: HealthStatus, line: string, timestampMs: number, isNewcomer: boolean): RecordCursor {
+    const cursor = this.write(line);
     const entry = this.#batches.get(status.node_name) ?? { batch: new Batch(), isNewcomer };
     this.#batches.set(status.node_name, entry);
     entry.isNewcomer = isNewcomer;
     const { batch } = entry;
-    batch.add(status, timestampMs, mark.sequence);
+    batch.add(status, timestampMs, cursor.sequence);
     this.#samples += 1;
     if (batch.count >= MAX_BATCH) this.#isBatchFull = true;
-    return mark;
+    return cursor;
   }
 
   takeBatches(): NodeBatch[] {

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { Test } from 'tap';
 import type { Alert } from '../../core/alerts/alert.ts';
-import type { LogLevel, Mark } from '../../core/ports.ts';
+import type { LogLevel, RecordCursor } from '../../core/ports.ts';
 import { HOUR_MS } from '../../core/time/time.ts';
 import { Store, type StoreOptions } from '../store.ts';
 import type { Timer, Timers } from '../thread/worker-client.ts';
@@ -81,7 +81,7 @@ export class TestStore {
   }
 
   /** Returns the cursor of each row. */
-  record(rows: readonly Row[], node = NODE): (Mark | null)[] {
+  record(rows: readonly Row[], node = NODE): (RecordCursor | null)[] {
     return rows.map((row) => {
       const status = toStatus(row, node);
       return this.store.recordHealth(status, JSON.stringify(status), row.timestampMs);
@@ -89,7 +89,7 @@ export class TestStore {
   }
 
   /** Records rows after a minute has passed, so that the preceding segment begins to be written. */
-  recordNextMinute(rows: readonly Row[], node = NODE): (Mark | null)[] {
+  recordNextMinute(rows: readonly Row[], node = NODE): (RecordCursor | null)[] {
     this.#seconds += 60;
     return this.record(rows, node);
   }

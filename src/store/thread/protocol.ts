@@ -7,7 +7,7 @@ import type {
   AlertQuery,
   HistoryPage,
   HistoryQuery,
-  Mark,
+  RecordCursor,
   RecordedPage,
   RecordedQuery,
 } from '../../core/ports.ts';
@@ -24,7 +24,7 @@ export interface Operations {
   /** Drops a newcomer. */
   drop: { request: { node: string }; answer: null };
   /** Returns whether the change is new. */
-  alert: { request: { alert: Alert; mark: Mark }; answer: boolean };
+  alert: { request: { alert: Alert; cursor: RecordCursor }; answer: boolean };
   rate: { request: { node: string; hertz: number; sinceMs: number }; answer: null };
   clockEvent: { request: ClockEvent; answer: null };
   shutdown: { request: ShutdownRecord; answer: null };

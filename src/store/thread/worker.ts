@@ -184,7 +184,7 @@ const handlers: { [O in Operation]: (body: Operations[O]['request']) => Answer<O
     opened().drop(name);
     return null;
   },
-  alert: ({ alert, mark }) => opened().saveAlert(alert, mark),
+  alert: ({ alert, cursor }) => opened().saveAlert(alert, cursor),
   rate: ({ node: name, hertz, sinceMs }) => {
     opened().setRate(name, hertz, sinceMs);
     return null;
