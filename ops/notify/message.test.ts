@@ -19,6 +19,8 @@ t.test('a message contains what, where, how much, since when, what to do and whe
     [open('CRITICAL'), open('WARNING', 'robot_3', 'cpu_percent')],
   );
   t.equal(subjectLine(message), '[robot-7] CRITICAL: temperature of health_monitor is 91.2 °C (threshold 85 °C), and 1 more');
+  const withRemedy = { ...message, summary: 'backup_logs failed: disk full; remove old files' };
+  t.equal(subjectLine(withRemedy), '[robot-7] CRITICAL: backup_logs failed: disk full', 'the remedy is in the text');
   t.equal(
     plainText(message),
     `CRITICAL  temperature of health_monitor is 91.2 °C (threshold 85 °C)

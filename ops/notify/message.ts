@@ -180,7 +180,8 @@ export function testMessage(facts: MessageFacts): Message {
 
 /** The subject of an e-mail: host and worst status first. */
 export function subjectLine({ host, status, summary }: Message): string {
-  return printable(`[${host}] ${status}: ${summary}`, 200);
+  // Without the remedy, which follows a semicolon: the text of the message has it.
+  return printable(`[${host}] ${status}: ${summary.split('; ')[0]}`, 200);
 }
 
 function block(alert: MessageAlert): string[] {
