@@ -4,7 +4,7 @@ import { MachineTree } from '../../testkit/machine/machine-tree.ts';
 import { reserveDomain } from '../../testkit/network/domain.ts';
 import { dashboards, familiesOf, type Panel, queries, rules, yaml } from '../../testkit/ops/fleet-files.ts';
 import { writeJobs } from '../../testkit/ops/ops-jobs.ts';
-import { ask, type StatusDocument, startIn } from '../../testkit/service/rest.ts';
+import { type StatusDocument, sendRequest, startIn } from '../../testkit/service/rest.ts';
 
 // Whether the queries have data in a real Prometheus is tested in test/system/fleet/live.test.ts.
 
@@ -129,7 +129,7 @@ t.test('every metric of dashboards and rules is in /metrics, a recorded series, 
     const isComplete = ({ host, ops, publish }: StatusDocument): boolean =>
       host !== null && ops !== null && publish.measured_hertz !== null;
     await service.until<StatusDocument>('/status', isComplete);
-    const { body } = await ask(service, 'GET', '/metrics');
+    const { body } = await sendRequest(service, 'GET', '/metrics');
     for (const [, family] of body.matchAll(/^# HELP (\w+) /gm)) served.add(family as string);
   }
   const recorded = rules().flatMap(({ record }) => record ?? []);

@@ -126,7 +126,7 @@ t.test('any input on the socket gets a clear response, and the service continues
   await first.end('SIGKILL');
   const service = await startIn(t, folder);
   const { control_socket: path } = await service.json<StatusDocument>('/status');
-  const ask = async (sent: string): Promise<unknown> => {
+  const sendRequest = async (sent: string): Promise<unknown> => {
     const socket = connect(path as string);
     socket.on('error', () => undefined); // What exceeds the limit may be cut off.
     socket.write(sent);
@@ -141,8 +141,8 @@ t.test('any input on the socket gets a clear response, and the service continues
     `{"forget": "${'x'.repeat(300)}", "requested_by": "a"}\n`,
     'x'.repeat(100_000),
   ])
-    t.match(await ask(sent), { ok: false, message: /^a request is one line of JSON/ }, sent.slice(0, 40));
-  t.match(await ask('{"forget": "x\\u001b[2J", "requested_by": "a\\nb"}\n'), { ok: false, message: /^no remote node is named/ });
+    t.match(await sendRequest(sent), { ok: false, message: /^a request is one line of JSON/ }, sent.slice(0, 40));
+  t.match(await sendRequest('{"forget": "x\\u001b[2J", "requested_by": "a\\nb"}\n'), { ok: false, message: /^no remote node is named/ });
   const idle = connect(path as string);
   t.teardown(() => idle.destroy());
   await once(idle, 'connect');

@@ -7,7 +7,7 @@ import { temporaryFolder } from '../../testkit/folder.ts';
 import { MachineTree } from '../../testkit/machine/machine-tree.ts';
 import { EventReader } from '../../testkit/service/events.ts';
 import { Contract } from '../../testkit/service/openapi.ts';
-import { ask, measured, problemOf, startIn } from '../../testkit/service/rest.ts';
+import { measured, problemOf, sendRequest, startIn } from '../../testkit/service/rest.ts';
 
 // Changes of alerts in the order in which they were recorded, as a collector requests them again and again.
 
@@ -29,7 +29,7 @@ interface Collected {
 async function collect(after: string, limit = 1000): Promise<Collected> {
   const changes: Alert[] = [];
   for (let target = `/alerts?changes=true&limit=${limit}&after=${after}`; ; ) {
-    const answer = await ask(service, 'GET', target);
+    const answer = await sendRequest(service, 'GET', target);
     if (answer.status !== 200) throw new Error(`${target}: ${answer.status} ${answer.body}`);
     const { count, data } = JSON.parse(answer.body) as { count: number; data: Alert[] };
     if (count !== data.length || count > limit) throw new Error(`${count} changes on a page of ${limit}`);
@@ -88,9 +88,9 @@ t.test('each change is returned once, as it was published, whatever the page siz
   for (const reader of [witness, later]) reader.close();
 
   t.same(await collect(`${half}&node=health_monitor`), await collect(half));
-  t.equal((await ask(service, 'GET', `/alerts?changes=true&after=${id}&node=nobody`)).status, 404);
+  t.equal((await sendRequest(service, 'GET', `/alerts?changes=true&after=${id}&node=nobody`)).status, 404);
   for (const target of ['/alerts?changes=true&after=0', `/alerts?changes=true&after=${id}&limit=1`])
-    t.same(contract.violations('/alerts', await ask(service, 'GET', target)), []);
+    t.same(contract.violations('/alerts', await sendRequest(service, 'GET', target)), []);
 });
 
 t.test('parameters that cannot be combined with after are refused', async (t) => {
@@ -104,7 +104,7 @@ t.test('parameters that cannot be combined with after are refused', async (t) =>
     ...['', '1', '-1', 'x', '0.0_0.0', '0.0_0.0_0_0', '_1', `${'z'.repeat(11)}.0_0.0_0`].map((id) => `after=${id}&changes=true`),
   ];
   for (const query of wrong) {
-    const answer = await ask(service, 'GET', `/alerts?${query}`);
+    const answer = await sendRequest(service, 'GET', `/alerts?${query}`);
     t.equal(answer.status, 400, query);
     t.match(problemOf(answer), { code: 'invalid_parameter', parameter: 'after' });
     t.same(contract.violations('/alerts', answer), []);
@@ -114,7 +114,7 @@ t.test('parameters that cannot be combined with after are refused', async (t) =>
 t.test('an id that is ahead belongs to another database, and the problem states that', async (t) => {
   const { changes, id } = await collect('0');
   const tomorrow = (Date.now() + 86_400_000).toString(36);
-  const answer = await ask(service, 'GET', `/alerts?changes=true&after=${tomorrow}.1_${tomorrow}.1_0`);
+  const answer = await sendRequest(service, 'GET', `/alerts?changes=true&after=${tomorrow}.1_${tomorrow}.1_0`);
   t.equal(answer.status, 410);
   t.match(problemOf(answer), { code: 'cursor_ahead', parameter: 'after', detail: /after=0/ });
   t.same((await Contract.of(service)).violations('/alerts', answer), []);

@@ -4,7 +4,16 @@ import { MachineTree } from '../../testkit/machine/machine-tree.ts';
 import { EventReader } from '../../testkit/service/events.ts';
 import { Contract } from '../../testkit/service/openapi.ts';
 import { startInProcess } from '../../testkit/service/remote-nodes.ts';
-import { ask, measured, PATHS, problemOf, recorded, type StatusDocument, startService, stillWell } from '../../testkit/service/rest.ts';
+import {
+  measured,
+  PATHS,
+  problemOf,
+  recorded,
+  type StatusDocument,
+  sendRequest,
+  startService,
+  stillWell,
+} from '../../testkit/service/rest.ts';
 import { until } from '../../testkit/wait.ts';
 
 const FIELDS = ['cpu_percent', 'memory_percent', 'disk_percent', 'temperature', 'status', 'node_name', 'timestamp'];
@@ -66,7 +75,7 @@ t.test('every body conforms to /openapi.json', async (t) => {
     '/metrics',
     '/openapi.json',
   ]) {
-    const answer = await ask(service, 'GET', path);
+    const answer = await sendRequest(service, 'GET', path);
     t.equal(answer.status, 200, path);
     t.same(contract.violations(path.split('?')[0] as string, answer), [], `${path} keeps to the document`);
   }
@@ -135,8 +144,8 @@ t.test('HEAD responds as GET does, without a body', async (t) => {
     '/',
   ];
   for (const path of targets) {
-    const get = await ask(still, 'GET', path);
-    const head = await ask(still, 'HEAD', path);
+    const get = await sendRequest(still, 'GET', path);
+    const head = await sendRequest(still, 'HEAD', path);
     // Of the connection, not of the response.
     const comparable = ({ date: _1, connection: _2, 'transfer-encoding': _3, ...headers }: typeof get.headers) => headers;
     t.equal(head.status, get.status, path);
@@ -146,7 +155,7 @@ t.test('HEAD responds as GET does, without a body', async (t) => {
   }
   t.equal((await still.json<{ timestamp: string }>('/health')).timestamp, before, 'both saw the same sample');
   for (const path of ['/status', '/metrics', '/events']) {
-    const head = await ask(still, 'HEAD', path);
+    const head = await sendRequest(still, 'HEAD', path);
     t.equal(head.status, 200, path);
     t.equal(head.body, '');
   }
@@ -155,7 +164,7 @@ t.test('HEAD responds as GET does, without a body', async (t) => {
 t.test('every other method is a 405 that lists the allowed ones, on every path', async (t) => {
   for (const path of [...PATHS, '/', '/nowhere']) {
     for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND', 'PURGE']) {
-      const answer = await ask(service, method, path);
+      const answer = await sendRequest(service, method, path);
       t.equal(answer.status, 405, `${method} ${path}`);
       t.equal(answer.headers['allow'], 'GET, HEAD');
       t.equal(problemOf(answer).code, 'method_not_allowed');
@@ -168,20 +177,20 @@ t.test('every other method is a 405 that lists the allowed ones, on every path',
 
 t.test('ETag and If-None-Match: a body that the client has is not sent again', async (t) => {
   for (const path of ['/health', '/openapi.json']) {
-    const first = await ask(still, 'GET', path);
+    const first = await sendRequest(still, 'GET', path);
     const tag = first.headers['etag'] as string;
     t.match(tag, /^"[^"]+"$/, `${path} has an ETag`);
     t.equal(first.headers['cache-control'], 'no-cache', 'to be asked about each time');
     for (const known of [tag, `W/${tag}`, `"other", ${tag}`, '*']) {
       for (const method of ['GET', 'HEAD']) {
-        const again = await ask(still, method, path, { 'If-None-Match': known });
+        const again = await sendRequest(still, method, path, { 'If-None-Match': known });
         t.equal(again.status, 304, `${method} ${path} with ${known}`);
         t.equal(again.headers['etag'], tag);
         t.equal(again.body, '');
         t.same(contract.violations(path, again), []);
       }
     }
-    const other = await ask(still, 'GET', path, { 'If-None-Match': '"other"' });
+    const other = await sendRequest(still, 'GET', path, { 'If-None-Match': '"other"' });
     t.equal(other.status, 200);
     t.equal(other.body, first.body);
   }
@@ -190,7 +199,7 @@ t.test('ETag and If-None-Match: a body that the client has is not sent again', a
 t.test('the ETag of /health changes with every sample', async (t) => {
   const tags = new Map<string, string>();
   await until('four samples were seen', async () => {
-    const { headers, body } = await ask(service, 'GET', '/health');
+    const { headers, body } = await sendRequest(service, 'GET', '/health');
     const tag = headers['etag'] as string;
     t.equal(tags.get(tag) ?? body, body, 'one tag, one body');
     tags.set(tag, body);
@@ -201,7 +210,7 @@ t.test('the ETag of /health changes with every sample', async (t) => {
 
 t.test('no changing response is cached', async (t) => {
   for (const path of [...PATHS, '/nowhere', '/health?x=1']) {
-    const { headers } = await ask(service, 'HEAD', path);
+    const { headers } = await sendRequest(service, 'HEAD', path);
     t.match(headers['cache-control'], /^no-(cache|store)$/, path);
   }
 });
@@ -217,7 +226,7 @@ t.test('unknown paths are problem documents that list the existing paths', async
     '/%68ealth',
     '/nothing.js',
   ]) {
-    const answer = await ask(service, 'GET', path);
+    const answer = await sendRequest(service, 'GET', path);
     t.equal(answer.status, 404, path);
     t.equal(answer.headers['content-type'], 'application/problem+json');
     const problem = problemOf(answer);

@@ -5,7 +5,7 @@ import { HOUR_MS } from '../../src/core/time/time.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { Contract } from '../../testkit/service/openapi.ts';
 import { startInProcess, TestClocks } from '../../testkit/service/remote-nodes.ts';
-import { ask, problemOf } from '../../testkit/service/rest.ts';
+import { problemOf, sendRequest } from '../../testkit/service/rest.ts';
 import type { RunningService } from '../../testkit/service/service.ts';
 import { until } from '../../testkit/wait.ts';
 
@@ -78,7 +78,7 @@ const untilNoPageIsAsked = async (): Promise<void> => {
 
 t.test('CSV is the whole range in order, whatever its length, requested from the store page by page', async (t) => {
   for (const order of ['asc', 'desc']) {
-    const answer = await ask(service, 'GET', `/health/history?hours=24&order=${order}`, CSV);
+    const answer = await sendRequest(service, 'GET', `/health/history?hours=24&order=${order}`, CSV);
     t.same(contract.violations('/health/history', answer), []);
     t.equal(answer.headers['link'], undefined, 'there is no further page');
     t.equal(answer.headers['truncated'], 'false');
@@ -86,7 +86,7 @@ t.test('CSV is the whole range in order, whatever its length, requested from the
     t.equal(pages.most, 1, 'one page at a time');
     t.ok(pages.longest <= 10_000 && pages.asked > 3, `${pages.asked} pages of at most ${pages.longest}`);
   }
-  const averages = await ask(service, 'GET', '/health/history?hours=24&step=1s', CSV);
+  const averages = await sendRequest(service, 'GET', '/health/history?hours=24&step=1s', CSV);
   t.equal(stampsOf(averages.body).length, ROWS, 'averages as well');
 });
 
@@ -113,15 +113,15 @@ t.test('a client that disconnects ends the reading', async (t) => {
 
 t.test('a failing store is a 503 before the first row, and cuts the connection after it', async (t) => {
   failsFrom = 1;
-  const refused = await ask(service, 'GET', '/health/history?hours=24', CSV);
+  const refused = await sendRequest(service, 'GET', '/health/history?hours=24', CSV);
   t.equal(refused.status, 503);
   t.match(problemOf(refused), { code: 'storage_unavailable', detail: /the disk is gone/ });
   failsFrom = pages.asked + 3;
-  await t.rejects(ask(service, 'GET', '/health/history?hours=24', CSV), { code: 'ECONNRESET' }, 'not a clean end');
+  await t.rejects(sendRequest(service, 'GET', '/health/history?hours=24', CSV), { code: 'ECONNRESET' }, 'not a clean end');
 });
 
 t.test('HEAD returns only headers, and requests one page at most', async (t) => {
-  const answer = await ask(service, 'HEAD', '/health/history?hours=24', CSV);
+  const answer = await sendRequest(service, 'HEAD', '/health/history?hours=24', CSV);
   t.equal(answer.status, 200);
   t.match(answer.headers['content-type'], /^text\/csv/);
   t.equal(answer.body, '');
@@ -130,7 +130,7 @@ t.test('HEAD returns only headers, and requests one page at most', async (t) => 
 
 t.test('with a limit CSV is one page, as JSON always is; both show whether there is more', async (t) => {
   const page = async (query: string, headers: Readonly<Record<string, string>> = {}): Promise<{ rows: number; truncated: unknown }> => {
-    const answer = await ask(service, 'GET', `/health/history?${query}`, headers);
+    const answer = await sendRequest(service, 'GET', `/health/history?${query}`, headers);
     t.same(contract.violations('/health/history', answer), []);
     t.equal(answer.headers['link'] !== undefined, answer.headers['truncated'] === 'true', 'and where the rest is');
     const isCsv = answer.headers['content-type']?.startsWith('text/csv');

@@ -5,7 +5,7 @@ import { temporaryFolder } from '../../testkit/folder.ts';
 import { MachineTree } from '../../testkit/machine/machine-tree.ts';
 import { EventReader, type ReceivedEvent } from '../../testkit/service/events.ts';
 import { Contract } from '../../testkit/service/openapi.ts';
-import { ask, measured, problemOf, RawConnection, type StatusDocument, startIn } from '../../testkit/service/rest.ts';
+import { measured, problemOf, RawConnection, type StatusDocument, sendRequest, startIn } from '../../testkit/service/rest.ts';
 
 // One service, and one witness that received everything from its first sample on. nodes-events.test.ts tests resuming from the store.
 
@@ -59,7 +59,7 @@ const raise = async (): Promise<Alert[]> => [
 const resolve = (): Promise<Alert[]> => changesAt(10, { resolved: true });
 
 t.test('events have an id, a kind and one line of JSON that conforms to the document', async (t) => {
-  const { headers } = await ask(service, 'HEAD', '/events');
+  const { headers } = await sendRequest(service, 'HEAD', '/events');
   t.match(headers['content-type'], /^text\/event-stream/);
   t.equal(headers['cache-control'], 'no-store');
 
@@ -136,8 +136,8 @@ t.test('events= and node= select events', async (t) => {
   t.same(kinds(readers.both), ['alert', 'health']);
   t.same(kinds(readers.node), ['alert', 'health']);
   t.same(kinds(readers.shutdown), []);
-  t.equal((await ask(service, 'GET', '/events?node=nobody')).status, 404);
-  t.equal((await ask(service, 'HEAD', '/events?events=health&node=health_monitor')).status, 200);
+  t.equal((await sendRequest(service, 'GET', '/events?node=nobody')).status, 404);
+  t.equal((await sendRequest(service, 'HEAD', '/events?events=health&node=health_monitor')).status, 200);
   for (const reader of Object.values(readers)) reader.close();
 });
 
@@ -186,7 +186,7 @@ t.test('an unknown or garbled Last-Event-ID begins a new stream', async (t) => {
 t.test('more readers than rest.max_event_streams are refused, with the time to wait', async (t) => {
   await service.until<StatusDocument>('/status', ({ rest }) => rest.event_streams === 1);
   const readers = await Promise.all(Array.from({ length: MAX_STREAMS - 1 }, () => EventReader.open(service.url)));
-  const refused = await ask(service, 'GET', '/events');
+  const refused = await sendRequest(service, 'GET', '/events');
   t.equal(refused.status, 503);
   t.equal(problemOf(refused).code, 'too_many_event_streams');
   t.equal(refused.headers['retry-after'], '1');

@@ -4,7 +4,7 @@ import t from 'tap';
 import { runs, SEED } from '../../testkit/effort.ts';
 import { MachineTree } from '../../testkit/machine/machine-tree.ts';
 import { type ApiParameter, Contract } from '../../testkit/service/openapi.ts';
-import { type Answer, ask, measured, type ProblemDocument, recorded, startService, stillWell } from '../../testkit/service/rest.ts';
+import { type Answer, measured, type ProblemDocument, recorded, sendRequest, startService, stillWell } from '../../testkit/service/rest.ts';
 
 /**
  * Requests made from the OpenAPI document alone: what it allows, and what it does not. Each response is compared with the same document.
@@ -112,7 +112,7 @@ function queries(parameters: readonly ApiParameter[], wrong: boolean): fc.Arbitr
     .map(([some, other]) => [...some, other].filter((given) => given !== null));
 }
 
-/** As ask(); of an event stream it returns only the beginning. */
+/** As sendRequest(); of an event stream it returns only the beginning. */
 function begin(target: string, headers: Readonly<Record<string, string>>): Promise<Answer> {
   const { hostname, port } = new URL(service.url);
   return new Promise((resolve, reject) => {
@@ -203,7 +203,7 @@ t.test('any path gets a page, a document or a problem', async (t) => {
   const target = fc.array(piece, { maxLength: 6 }).map((pieces) => `/${pieces.join('/')}`);
   await fc.assert(
     fc.asyncProperty(target, async (path) => {
-      const { headers, status } = await ask(service, 'GET', path);
+      const { headers, status } = await sendRequest(service, 'GET', path);
       statuses.add(status);
       if (![200, 400, 404].includes(status)) throw new Error(`${status}`);
       if (status >= 400 && headers['content-type'] !== 'application/problem+json') throw new Error(`${headers['content-type']}`);
@@ -235,7 +235,7 @@ t.test('any header value has only its documented effect', async (t) => {
       name,
       value,
       async (path, header, text) => {
-        const answer = await ask(service, 'GET', path, { [header]: text });
+        const answer = await sendRequest(service, 'GET', path, { [header]: text });
         if (![200, 304].includes(answer.status)) throw new Error(`${path} with ${header}: ${text}: ${answer.status}`);
         if (answer.status === 304 && header !== 'If-None-Match') throw new Error('304');
         if (path !== '/main.js') {

@@ -2,12 +2,12 @@ import t from 'tap';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { startInProcess, TestClocks } from '../../testkit/service/remote-nodes.ts';
 import {
-  ask,
   measured,
   openDescriptors,
   problemOf,
   RawConnection,
   type StatusDocument,
+  sendRequest,
   startService,
   stillWell,
 } from '../../testkit/service/rest.ts';
@@ -124,7 +124,7 @@ t.test('many large histories at once, and readers that never read them, delay no
 
 t.test('unusual methods and targets are refused', async (t) => {
   for (const method of ['M-SEARCH', 'SUBSCRIBE', 'LINK', 'MKCALENDAR', 'QUERY', 'SOURCE', 'UNLOCK']) {
-    const answer = await ask(service, method, '/health');
+    const answer = await sendRequest(service, method, '/health');
     t.equal(answer.status, 405, method);
     t.equal(problemOf(answer).code, 'method_not_allowed');
   }
@@ -144,7 +144,7 @@ t.test('unusual methods and targets are refused', async (t) => {
     '/\\',
     '/health\\..\\',
   ]) {
-    const answer = await ask(service, 'GET', target);
+    const answer = await sendRequest(service, 'GET', target);
     t.ok([200, 400, 404].includes(answer.status), `${target.slice(0, 40)}: ${answer.status}`);
   }
 });

@@ -5,7 +5,7 @@ import type { HealthStatus } from '../../src/core/health-status.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { MachineTree } from '../../testkit/machine/machine-tree.ts';
 import { JOBS, STARTED, writeJobs } from '../../testkit/ops/ops-jobs.ts';
-import { ask, type StatusDocument, startIn } from '../../testkit/service/rest.ts';
+import { type StatusDocument, sendRequest, startIn } from '../../testkit/service/rest.ts';
 import { ROOT } from '../../testkit/service/service.ts';
 
 // test/system/fleet/exposition.test.ts checks /metrics with promtool.
@@ -27,7 +27,7 @@ function series(text: string): Map<string, number> {
 }
 
 t.test('every line conforms to the text format: each family has a help and a type before its samples', async (t) => {
-  const { body, headers } = await ask(service, 'GET', '/metrics');
+  const { body, headers } = await sendRequest(service, 'GET', '/metrics');
   t.equal(headers['content-type'], 'text/plain; version=0.0.4; charset=utf-8');
   t.match(body, /\n$/);
   let help = '';
@@ -51,7 +51,7 @@ t.test('every line conforms to the text format: each family has a help and a typ
 t.test('the metrics are those of /health and /status', async (t) => {
   const status = await service.json<StatusDocument>('/status');
   const health = await service.json<HealthStatus>('/health');
-  const found = series((await ask(service, 'GET', '/metrics')).body);
+  const found = series((await sendRequest(service, 'GET', '/metrics')).body);
   t.equal(found.get('edge_health_memory_usage_ratio{node="robot_7"}'), 0.97, 'percent as a ratio');
   t.ok((found.get('edge_health_disk_usage_ratio{node="robot_7"}') as number) > 0 && (health.disk_percent as number) > 0);
   t.equal(found.get('edge_health_temperature_celsius{node="robot_7"}'), undefined, 'what cannot be read has no series: a gap, not a zero');
@@ -80,7 +80,9 @@ t.test('the metrics are those of /health and /status', async (t) => {
   t.ok((found.get('edge_health_process_open_fds') as number) > 10);
   t.ok((found.get('edge_health_process_resident_memory_bytes') as number) > 0);
   const { host } = await service.until<StatusDocument>('/status', (now) => now.host !== null);
-  const infos = [...series((await ask(service, 'GET', '/metrics')).body).keys()].filter((name) => name.startsWith('edge_health_host_info'));
+  const infos = [...series((await sendRequest(service, 'GET', '/metrics')).body).keys()].filter((name) =>
+    name.startsWith('edge_health_host_info'),
+  );
   t.equal(infos.length, 1);
   t.match(infos[0], `hostname="${host?.hostname}"`);
   t.ok((found.get('edge_health_samples_total') as number) >= status.publish.samples);
@@ -91,7 +93,7 @@ t.test('the scheduler and its jobs match /status', async (t) => {
   writeJobs(folder);
   const { ops } = await service.json<StatusDocument>('/status');
   t.match(ops, { scheduler: { state: 'running' }, jobs: JOBS });
-  const found = series((await ask(service, 'GET', '/metrics')).body);
+  const found = series((await sendRequest(service, 'GET', '/metrics')).body);
   const of = (name: string, labels = ''): number | undefined => found.get(`edge_health_ops_job_${name}{ops_job="health_check"${labels}}`);
   const seconds = Date.parse(STARTED) / 1000;
   t.equal(found.get('edge_health_ops_scheduler_up'), 1);
@@ -113,14 +115,14 @@ t.test('the scheduler and its jobs match /status', async (t) => {
     'what never ran has counts and no times',
   );
   writeJobs(folder, 'stopped');
-  t.equal(series((await ask(service, 'GET', '/metrics')).body).get('edge_health_ops_scheduler_up'), 0);
+  t.equal(series((await sendRequest(service, 'GET', '/metrics')).body).get('edge_health_ops_scheduler_up'), 0);
 });
 
 t.test('a counter never decreases while the service runs', async (t) => {
   let before = new Map<string, number>();
   let counters = 0;
   for (let n = 0; n < 20; n += 1) {
-    const { body } = await ask(service, 'GET', '/metrics');
+    const { body } = await sendRequest(service, 'GET', '/metrics');
     const names = [...body.matchAll(/^# TYPE (\S+) counter$/gm)].map(([, name]) => name as string);
     const now = series(body);
     counters = names.length;

@@ -3,7 +3,7 @@ import type { Alert } from '../../src/core/alerts/alert.ts';
 import type { HealthStatus } from '../../src/core/health-status.ts';
 import { MachineTree } from '../../testkit/machine/machine-tree.ts';
 import { Contract } from '../../testkit/service/openapi.ts';
-import { ask, measured, recorded, startService } from '../../testkit/service/rest.ts';
+import { measured, recorded, sendRequest, startService } from '../../testkit/service/rest.ts';
 
 const machine = new MachineTree(t, 'vm-no-sensors');
 const config = { publish_frequency: 100, alerts: { raise_after_seconds: 0, clear_after_seconds: 0 } };
@@ -21,7 +21,7 @@ async function everyPage<T>(target: string, limit: number, between?: () => Promi
   const pages: T[][] = [];
   let next: string | undefined = `${target}${target.includes('?') ? '&' : '?'}limit=${limit}`;
   while (next !== undefined) {
-    const answer = await ask(service, 'GET', next);
+    const answer = await sendRequest(service, 'GET', next);
     const violations = contract.violations(target.split('?')[0] as string, answer);
     if (answer.status !== 200 || violations.length > 0) throw new Error(`${next}: ${answer.status} ${violations.join('; ')}`);
     const { data, count } = JSON.parse(answer.body) as Page<T>;
@@ -108,7 +108,7 @@ t.test('pages of averages and of CSV are consecutive as well', async (t) => {
   const csv: string[] = [];
   let next: string | undefined = `${target}&limit=2`;
   while (next !== undefined) {
-    const { body, headers } = await ask(service, 'GET', next, { Accept: 'text/csv' });
+    const { body, headers } = await sendRequest(service, 'GET', next, { Accept: 'text/csv' });
     csv.push(...body.trimEnd().split('\r\n').slice(1));
     next = /<(.*)>/.exec((headers['link'] as string | undefined) ?? '')?.[1];
   }

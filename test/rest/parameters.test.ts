@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap';
 import { MachineTree } from '../../testkit/machine/machine-tree.ts';
 import { Contract } from '../../testkit/service/openapi.ts';
-import { type Answer, ask, measured, PATHS, problemOf, recorded, startService } from '../../testkit/service/rest.ts';
+import { type Answer, measured, PATHS, problemOf, recorded, sendRequest, startService } from '../../testkit/service/rest.ts';
 import type { RunningService } from '../../testkit/service/service.ts';
 
 const machine = new MachineTree(t, 'vm-no-sensors');
@@ -12,7 +12,7 @@ const contract = await Contract.of(service);
 const pathOf = (target: string): string => target.split('?')[0] as string;
 
 async function get(target: string, headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
-  const answer = await ask(service, 'GET', target, headers);
+  const answer = await sendRequest(service, 'GET', target, headers);
   const violations = contract.violations(pathOf(target), answer);
   if (violations.length > 0) throw new Error(`${target}: ${violations.join('; ')}`);
   return answer;
@@ -224,7 +224,7 @@ t.test('an unknown node is a 404 that names the known ones', async (t) => {
 t.test('a malformed percent-encoding is a 400 in the path and in the query', async (t) => {
   for (const bad of ['%', '%2', '%zz', '%C0%AF', '%ff', '%ED%A0%80']) {
     for (const target of [`/health?node=${bad}`, `/health?${bad}=1`, `/health${bad}`, `/${bad}`, `/main.js${bad}`]) {
-      const answer = await ask(service, 'GET', target);
+      const answer = await sendRequest(service, 'GET', target);
       t.equal(answer.status, 400, target);
       t.equal(problemOf(answer).code, 'malformed_url');
       t.equal(answer.headers['content-type'], 'application/problem+json');

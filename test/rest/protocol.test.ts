@@ -2,7 +2,6 @@ import t, { type Test } from 'tap';
 import { EventReader } from '../../testkit/service/events.ts';
 import { Contract } from '../../testkit/service/openapi.ts';
 import {
-  ask,
   exchange,
   measured,
   openDescriptors,
@@ -10,6 +9,7 @@ import {
   RawConnection,
   recorded,
   type StatusDocument,
+  sendRequest,
   startService,
   stillWell,
 } from '../../testkit/service/rest.ts';
@@ -51,8 +51,8 @@ async function refused(t: Test, request: string | Buffer, status: number, code: 
 
 t.test('a URL that is too long is a 414', async (t) => {
   const url = (length: number): string => `/health?node=${'n'.repeat(length - 13)}`;
-  t.equal((await ask(service, 'GET', url(4096))).status, 400, '4096 characters are looked at');
-  const answer = await ask(service, 'GET', url(4097));
+  t.equal((await sendRequest(service, 'GET', url(4096))).status, 400, '4096 characters are looked at');
+  const answer = await sendRequest(service, 'GET', url(4097));
   t.equal(answer.status, 414);
   t.equal(problemOf(answer).code, 'url_too_long');
   t.same(contract.violations('/health', answer), []);
@@ -63,8 +63,8 @@ t.test('headers that are too large are a 431', async (t) => {
   await refused(t, `GET /health HTTP/1.1\r\n${HOST}X: ${'x'.repeat(9000)}\r\n\r\n`, 431, 'headers_too_large');
   await refused(t, `GET /health HTTP/1.1\r\n${HOST}${'x: y\r\n'.repeat(3000)}\r\n`, 431, 'headers_too_large');
   await refused(t, `GET /health HTTP/1.1\r\n${HOST}${'x'.repeat(60_000)}: y\r\n\r\n`, 431, 'headers_too_large');
-  t.equal((await ask(service, 'GET', '/health', { 'X-Padding': 'x'.repeat(7000) })).status, 200, 'large ones are not');
-  t.equal((await ask(service, 'GET', '/health', { 'If-None-Match': `"${'x'.repeat(3000)}"` })).status, 200);
+  t.equal((await sendRequest(service, 'GET', '/health', { 'X-Padding': 'x'.repeat(7000) })).status, 200, 'large ones are not');
+  t.equal((await sendRequest(service, 'GET', '/health', { 'If-None-Match': `"${'x'.repeat(3000)}"` })).status, 200);
 });
 
 t.test('a megabyte of headers gets a response before the connection is closed', async (t) => {
@@ -156,7 +156,7 @@ t.test('a connection whose requests wait behind an endless response is closed', 
   await connection.until(/event: health/);
   connection.send(`GET /health HTTP/1.1\r\n${HOST}\r\n`.repeat(60));
   // The requests arrived before the response to a request that was sent after them on another connection.
-  t.equal((await ask(service, 'GET', '/health')).status, 200);
+  t.equal((await sendRequest(service, 'GET', '/health')).status, 200);
   const events = (text: string): number => text.split('event: health').length;
   const before = events(connection.received);
   await until('another event', () => events(connection.received) > before || connection.socket.closed);
@@ -198,7 +198,7 @@ t.test('garbage after a request, or during a response, ends only its own connect
 });
 
 t.test('a file is always served as a whole, whatever range is requested', async (t) => {
-  const whole = await ask(service, 'GET', '/main.js');
+  const whole = await sendRequest(service, 'GET', '/main.js');
   for (const range of [
     'bytes=5-2',
     'bytes=0-0',
@@ -211,7 +211,7 @@ t.test('a file is always served as a whole, whatever range is requested', async 
     'bytes=x-y',
     'bytes=5-NaN',
   ]) {
-    const answer = await ask(service, 'GET', '/main.js', { Range: range });
+    const answer = await sendRequest(service, 'GET', '/main.js', { Range: range });
     t.equal(answer.status, 200, range);
     t.equal(answer.body, whole.body);
   }
@@ -225,7 +225,7 @@ t.test('clients that disconnect early leave nothing open', async (t) => {
     const connections = await Promise.all(Array.from({ length: 30 }, () => RawConnection.open(service)));
     for (const [n, connection] of connections.entries()) connection.send(`GET ${paths[n % paths.length]} HTTP/1.1\r\n${HOST}\r\n`);
     // They disconnect at different moments: at once, or after one, two or three turns of the service.
-    for (let turn = 0; turn < round % 4; turn += 1) await ask(service, 'HEAD', '/health');
+    for (let turn = 0; turn < round % 4; turn += 1) await sendRequest(service, 'HEAD', '/health');
     for (const [n, { socket }] of connections.entries()) {
       if (n % 2 === 0) socket.resetAndDestroy();
       else socket.destroy();

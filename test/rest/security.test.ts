@@ -6,7 +6,7 @@ import t from 'tap';
 import type { StatusDocument } from '../../src/http/api/schema.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { Contract } from '../../testkit/service/openapi.ts';
-import { ask, exchange, measured, PATHS, problemOf, startIn, startService, stillWell } from '../../testkit/service/rest.ts';
+import { exchange, measured, PATHS, problemOf, sendRequest, startIn, startService, stillWell } from '../../testkit/service/rest.ts';
 import { ROOT, type RunningService } from '../../testkit/service/service.ts';
 import { until } from '../../testkit/wait.ts';
 
@@ -22,14 +22,14 @@ t.test('cross-origin requests', async (t) => {
 
   await t.test('are allowed to the configured origins, on every path, and on errors', async (t) => {
     for (const path of [...PATHS, '/nowhere', '/health?x=1', '/']) {
-      const { headers } = await ask(service, 'HEAD', path, { Origin: ALLOWED });
+      const { headers } = await sendRequest(service, 'HEAD', path, { Origin: ALLOWED });
       t.equal(headers['access-control-allow-origin'], ALLOWED, path);
       t.match(headers['vary'], /Origin/);
       t.match(headers['access-control-expose-headers'], /Link/);
       t.equal(headers['cross-origin-resource-policy'], 'cross-origin');
       t.equal(headers['access-control-allow-credentials'], undefined);
     }
-    const second = await ask(service, 'GET', '/health', { Origin: 'http://other.example' });
+    const second = await sendRequest(service, 'GET', '/health', { Origin: 'http://other.example' });
     t.equal(second.headers['access-control-allow-origin'], 'http://other.example');
   });
 
@@ -45,17 +45,17 @@ t.test('cross-origin requests', async (t) => {
       `${ALLOWED}, http://x`,
     ];
     for (const origin of others) {
-      const answer = await ask(service, 'GET', '/health', { Origin: origin });
+      const answer = await sendRequest(service, 'GET', '/health', { Origin: origin });
       t.equal(answer.status, 200, 'the answer itself is for everybody');
       t.equal(answer.headers['access-control-allow-origin'], undefined, origin);
       t.match(answer.headers['vary'], /Origin/, 'for caches');
-      const preflight = await ask(service, 'OPTIONS', '/health', { Origin: origin, 'Access-Control-Request-Method': 'GET' });
+      const preflight = await sendRequest(service, 'OPTIONS', '/health', { Origin: origin, 'Access-Control-Request-Method': 'GET' });
       t.equal(preflight.status, 405, `no preflight for ${origin}`);
     }
   });
 
   await t.test('are announced by a preflight', async (t) => {
-    const answer = await ask(service, 'OPTIONS', '/health/history?limit=1', {
+    const answer = await sendRequest(service, 'OPTIONS', '/health/history?limit=1', {
       Origin: ALLOWED,
       'Access-Control-Request-Method': 'GET',
       'Access-Control-Request-Headers': 'authorization, last-event-id',
@@ -70,11 +70,11 @@ t.test('cross-origin requests', async (t) => {
 });
 
 t.test('without configured origins no CORS header is sent; * allows every origin', async (t) => {
-  const { headers } = await ask(plain, 'GET', '/status', { Origin: ALLOWED });
+  const { headers } = await sendRequest(plain, 'GET', '/status', { Origin: ALLOWED });
   t.equal(headers['access-control-allow-origin'], undefined);
   const open = await startService(t, { config: { rest: { allowed_origins: ['*'] } } });
   for (const origin of [ALLOWED, 'null']) {
-    t.equal((await ask(open, 'GET', '/status', { Origin: origin })).headers['access-control-allow-origin'], '*', origin);
+    t.equal((await sendRequest(open, 'GET', '/status', { Origin: origin })).headers['access-control-allow-origin'], '*', origin);
   }
 });
 
@@ -82,7 +82,7 @@ t.test('a page of another host name that resolves to this machine gets nothing, 
   const contract = await Contract.of(plain);
   for (const path of [...PATHS, '/', '/main.js', '/nowhere', '/health?x=1']) {
     for (const method of ['GET', 'HEAD', 'OPTIONS', 'POST']) {
-      const answer = await ask(plain, method, path, { Host: 'evil.example:5000', 'Edge-Health-Snapshot': '1' });
+      const answer = await sendRequest(plain, method, path, { Host: 'evil.example:5000', 'Edge-Health-Snapshot': '1' });
       t.equal(answer.status, 421, `${method} ${path}`);
       t.equal(answer.headers['content-type'], 'application/problem+json');
       if (method !== 'HEAD') t.match(problemOf(answer), { code: 'host_not_allowed', detail: /"evil\.example:5000".*rest\.allowed_hosts/ });
@@ -96,16 +96,20 @@ t.test('a page of another host name that resolves to this machine gets nothing, 
     );
   t.match(await exchange(plain, 'GET /health HTTP/1.0\r\n\r\n'), /^HTTP\/1\.1 200 /, 'HTTP/1.0 has no Host');
   for (const host of [hostname(), hostname().toUpperCase(), `${hostname().split('.')[0]}.local:5000`, '[::1]', '192.0.2.1'])
-    t.equal((await ask(plain, 'GET', '/health', { Host: host })).status, 200, host);
+    t.equal((await sendRequest(plain, 'GET', '/health', { Host: host })).status, 200, host);
 });
 
 t.test('further names are allowed by rest.allowed_hosts, and apply after a reload', async (t) => {
   const service = await startService(t, { config: { rest: { allowed_hosts: ['first.example'], allowed_origins: [ALLOWED] } } });
-  const status = async (host: string): Promise<number> => (await ask(service, 'GET', '/status', { Host: host })).status;
+  const status = async (host: string): Promise<number> => (await sendRequest(service, 'GET', '/status', { Host: host })).status;
   t.equal(await status('First.Example:443'), 200);
   t.equal(await status('second.example'), 421);
   const preflight = { Origin: ALLOWED, 'Access-Control-Request-Method': 'GET' };
-  t.equal((await ask(service, 'OPTIONS', '/health', { ...preflight, Host: 'second.example' })).status, 421, 'also for an allowed origin');
+  t.equal(
+    (await sendRequest(service, 'OPTIONS', '/health', { ...preflight, Host: 'second.example' })).status,
+    421,
+    'also for an allowed origin',
+  );
   const { config } = await service.json<StatusDocument>('/status');
   writeFileSync(config.file, readFileSync(config.file, 'utf8').replace('first.example', 'second.example'));
   service.process.kill('SIGHUP');
@@ -122,8 +126,8 @@ t.test('every response has headers that keep other sites from embedding or loadi
     'content-security-policy': /frame-ancestors '(none|self)'/,
   };
   for (const path of [...PATHS, '/', '/main.js', '/nowhere', '/health?x=1'])
-    t.match((await ask(plain, 'HEAD', path)).headers, guards, path);
-  t.match((await ask(plain, 'GET', '/health')).headers['content-security-policy'], "default-src 'none'; frame-ancestors 'none'");
+    t.match((await sendRequest(plain, 'HEAD', path)).headers, guards, path);
+  t.match((await sendRequest(plain, 'GET', '/health')).headers['content-security-policy'], "default-src 'none'; frame-ancestors 'none'");
   for (const request of [
     'nonsense\r\n\r\n',
     'CONNECT x:1 HTTP/1.1\r\nHost: localhost\r\n\r\n',
@@ -142,11 +146,11 @@ t.test('a bearer token', async (t) => {
   const config = { rest: { token_file: file, allowed_origins: [ALLOWED] } };
   const service = await startIn(t, folder, { config });
   const right = { Authorization: `Bearer ${token}` };
-  await until('the first sample', async () => (await ask(service, 'GET', '/health', right)).status === 200);
+  await until('the first sample', async () => (await sendRequest(service, 'GET', '/health', right)).status === 200);
 
   await t.test('is required on every path of the API', async (t) => {
     for (const path of [...PATHS, '/health?x=1', '/events?node=nobody']) {
-      const answer = await ask(service, 'GET', path);
+      const answer = await sendRequest(service, 'GET', path);
       t.equal(answer.status, 401, path);
       t.match(answer.headers['www-authenticate'], /^Bearer /);
       t.equal(answer.headers['content-type'], 'application/problem+json');
@@ -169,30 +173,34 @@ t.test('a bearer token', async (t) => {
       'Bearer null',
     ];
     for (const authorization of wrong) {
-      const answer = await ask(service, 'GET', '/status', { Authorization: authorization });
+      const answer = await sendRequest(service, 'GET', '/status', { Authorization: authorization });
       t.equal(answer.status, 401, authorization);
       t.notMatch(answer.body, token, 'and is not reported');
     }
-    t.equal((await ask(service, 'GET', `/status?token=${encodeURIComponent(token)}`)).status, 401, 'not in the URL');
+    t.equal((await sendRequest(service, 'GET', `/status?token=${encodeURIComponent(token)}`)).status, 401, 'not in the URL');
   });
 
   await t.test('grants access to everything', async (t) => {
-    for (const path of PATHS) t.equal((await ask(service, 'HEAD', path, right)).status, 200, path);
-    t.equal((await ask(service, 'GET', '/status', { Authorization: `bearer  ${token}` })).status, 200, 'whatever the case of the scheme');
+    for (const path of PATHS) t.equal((await sendRequest(service, 'HEAD', path, right)).status, 200, path);
+    t.equal(
+      (await sendRequest(service, 'GET', '/status', { Authorization: `bearer  ${token}` })).status,
+      200,
+      'whatever the case of the scheme',
+    );
   });
 
   await t.test('is not needed for the dashboard, its files, and a preflight', async (t) => {
-    const page = await ask(service, 'GET', '/');
+    const page = await sendRequest(service, 'GET', '/');
     t.equal(page.status, 200);
     t.match(page.headers['content-type'], /^text\/html/);
-    t.equal((await ask(service, 'GET', '/main.js')).status, 200);
-    const preflight = await ask(service, 'OPTIONS', '/health', { Origin: ALLOWED, 'Access-Control-Request-Method': 'GET' });
+    t.equal((await sendRequest(service, 'GET', '/main.js')).status, 200);
+    const preflight = await sendRequest(service, 'OPTIONS', '/health', { Origin: ALLOWED, 'Access-Control-Request-Method': 'GET' });
     t.equal(preflight.status, 204);
   });
 
   await t.test('is read again on reload; an unreadable file changes nothing', async (t) => {
     const status = async (value: string): Promise<number> =>
-      (await ask(service, 'GET', '/status', { Authorization: `Bearer ${value}` })).status;
+      (await sendRequest(service, 'GET', '/status', { Authorization: `Bearer ${value}` })).status;
     const rotated = `rotated-${'y'.repeat(20)}`;
     const stream = await fetch(`${service.url}/events`, { headers: right });
     writeFileSync(file, rotated);
@@ -258,19 +266,19 @@ t.test('the service refuses to start with a file without a token, and does not s
 
 t.test('the dashboard is served with its security headers, and requested again after an update', async (t) => {
   for (const path of ['/', '/index.html', '/main.js', '/main.css', '/manifest.webmanifest', '/status/ok.svg']) {
-    const { headers, status, body } = await ask(plain, 'GET', path);
+    const { headers, status, body } = await sendRequest(plain, 'GET', path);
     t.equal(status, 200, path);
     t.match(headers['content-security-policy'], /default-src 'self'/);
     t.equal(headers['x-content-type-options'], 'nosniff');
     t.equal(headers['cache-control'], 'no-cache');
     t.equal(Number(headers['content-length']), Buffer.byteLength(body));
     for (const encoding of ['br', 'gzip']) {
-      const small = await ask(plain, 'HEAD', path, { 'Accept-Encoding': encoding });
+      const small = await sendRequest(plain, 'HEAD', path, { 'Accept-Encoding': encoding });
       t.equal(small.headers['content-encoding'], encoding, `${path} is there in ${encoding}`);
       t.ok(Number(small.headers['content-length']) < Buffer.byteLength(body));
       t.match(small.headers['vary'], /Accept-Encoding/);
     }
-    const again = await ask(plain, 'GET', path, { 'If-None-Match': headers['etag'] as string });
+    const again = await sendRequest(plain, 'GET', path, { 'If-None-Match': headers['etag'] as string });
     t.equal(again.status, 304);
     // From there a browser takes them over.
     for (const name of ['content-security-policy', 'cache-control']) t.equal(again.headers[name], headers[name], name);

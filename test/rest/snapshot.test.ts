@@ -8,7 +8,7 @@ import { openDatabase } from '../../src/store/database/database.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { MachineTree } from '../../testkit/machine/machine-tree.ts';
 import { Contract } from '../../testkit/service/openapi.ts';
-import { ask, measured, openDescriptors, problemOf, RawConnection, recorded, startIn } from '../../testkit/service/rest.ts';
+import { measured, openDescriptors, problemOf, RawConnection, recorded, sendRequest, startIn } from '../../testkit/service/rest.ts';
 import type { RunningService } from '../../testkit/service/service.ts';
 import { until } from '../../testkit/wait.ts';
 
@@ -97,13 +97,13 @@ t.test('a slow reader delays no other request, is the only one, and leaves nothi
   t.same(leftovers(), [], 'the file has no name while it is read');
   const { timestamp } = await measured(service);
   await service.until<{ timestamp: string }>('/health', (status) => status.timestamp > timestamp);
-  t.equal((await ask(service, 'GET', '/health/aggregate')).status, 200);
-  const refused = await ask(service, 'GET', '/snapshot', HEADER);
+  t.equal((await sendRequest(service, 'GET', '/health/aggregate')).status, 200);
+  const refused = await sendRequest(service, 'GET', '/snapshot', HEADER);
   t.equal(refused.status, 503);
   t.equal(refused.headers['retry-after'], '10');
   t.equal(problemOf(refused).code, 'snapshot_in_progress');
   t.same(contract.violations('/snapshot', refused), []);
-  const head = await ask(service, 'HEAD', '/snapshot', HEADER);
+  const head = await sendRequest(service, 'HEAD', '/snapshot', HEADER);
   t.equal(head.status, 200, 'HEAD makes none: it is not refused');
   t.equal(head.headers['content-type'], 'application/vnd.sqlite3');
   t.equal(head.headers['content-length'], undefined);
@@ -132,8 +132,9 @@ t.test('without a token snapshots are only for programs of this machine', async 
   ];
   for (const headers of foreign) {
     const sent = { ...HEADER, ...headers };
-    for (const method of ['GET', 'HEAD']) t.equal((await ask(service, method, '/snapshot', sent)).status, 403, JSON.stringify(headers));
-    const answer = await ask(service, 'GET', '/snapshot', sent);
+    for (const method of ['GET', 'HEAD'])
+      t.equal((await sendRequest(service, method, '/snapshot', sent)).status, 403, JSON.stringify(headers));
+    const answer = await sendRequest(service, 'GET', '/snapshot', sent);
     t.match(problemOf(answer), { code: 'not_local', detail: /rest\.token_file/ });
     t.same(contract.violations('/snapshot', answer), []);
   }
@@ -142,12 +143,13 @@ t.test('without a token snapshots are only for programs of this machine', async 
 t.test('a page in a browser on this machine cannot cause a snapshot: it lacks the header that needs a CORS permission', async (t) => {
   // As an image, a form or a link sends it, without a script.
   for (const headers of [{}, { 'Sec-Fetch-Site': 'none' }, { 'Sec-Fetch-Site': 'same-origin' }, { 'Edge-Health-Snapshot': '0' }]) {
-    for (const method of ['GET', 'HEAD']) t.equal((await ask(service, method, '/snapshot', headers)).status, 403, JSON.stringify(headers));
-    const answer = await ask(service, 'GET', '/snapshot', headers);
+    for (const method of ['GET', 'HEAD'])
+      t.equal((await sendRequest(service, method, '/snapshot', headers)).status, 403, JSON.stringify(headers));
+    const answer = await sendRequest(service, 'GET', '/snapshot', headers);
     t.match(problemOf(answer), { code: 'snapshot_header_missing', detail: /Edge-Health-Snapshot: 1/ });
     t.same(contract.violations('/snapshot', answer), []);
   }
-  const preflight = await ask(service, 'OPTIONS', '/snapshot', {
+  const preflight = await sendRequest(service, 'OPTIONS', '/snapshot', {
     Origin: 'http://evil.example',
     'Access-Control-Request-Method': 'GET',
     'Access-Control-Request-Headers': 'edge-health-snapshot',

@@ -85,7 +85,7 @@ export interface Answer {
 }
 
 /** Sends one request exactly as given, on a new connection; fetch would normalise path and method. */
-export function ask(
+export function sendRequest(
   service: RunningService,
   method: string,
   path: string,

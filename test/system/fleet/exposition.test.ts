@@ -3,7 +3,7 @@ import t from 'tap';
 import { temporaryFolder } from '../../../testkit/folder.ts';
 import { MachineTree } from '../../../testkit/machine/machine-tree.ts';
 import { writeJobs } from '../../../testkit/ops/ops-jobs.ts';
-import { ask, type StatusDocument, startIn } from '../../../testkit/service/rest.ts';
+import { type StatusDocument, sendRequest, startIn } from '../../../testkit/service/rest.ts';
 
 t.test('promtool accepts /metrics without a warning', async (t) => {
   const folder = temporaryFolder(t);
@@ -11,7 +11,7 @@ t.test('promtool accepts /metrics without a warning', async (t) => {
   const options = { config: { publish_frequency: 10, alerts: { raise_after_seconds: 0 } }, arguments: machine.arguments };
   const service = await startIn(t, folder, options);
   const check = async (moment: string): Promise<void> => {
-    const { body, headers } = await ask(service, 'GET', '/metrics');
+    const { body, headers } = await sendRequest(service, 'GET', '/metrics');
     t.equal(headers['content-type'], 'text/plain; version=0.0.4; charset=utf-8');
     const { status, stderr, stdout } = spawnSync('promtool', ['check', 'metrics'], { input: body, encoding: 'utf8' });
     t.equal(`${stdout}${stderr}`, '', moment);
