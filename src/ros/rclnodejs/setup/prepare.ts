@@ -1,4 +1,5 @@
 import { chmodSync, rmSync, writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import {
   findPrepared,
@@ -14,10 +15,9 @@ import type { User } from '../probe.ts';
 import type { SourcedRos } from '../sourced.ts';
 import { provideAddon } from './addon.ts';
 import { beginFolder, publishFolder, removeOutdated, removeUnfinished } from './folders.ts';
-import { buildInterfaces } from './interfaces.ts';
 import { generateMessageCode } from './message-code.ts';
 import { copyRclnodejs } from './private-copy.ts';
-import { SetupFailed } from './step.ts';
+import { runCommand, SetupFailed } from './step.ts';
 import { type Missing, missingTools } from './toolchain.ts';
 
 export interface PrepareOptions {
@@ -97,4 +97,33 @@ async function prepareFolder({ ros, paths, environment, user = null, probe, onPr
     throw error;
   }
   return { key, distro: ros.distro, folder: join(preparedRoot, key) };
+}
+
+interface InterfacesOptions {
+  /** The source folder of the package. */
+  readonly interfaces: string;
+  readonly folder: string;
+  readonly environment: NodeJS.ProcessEnv;
+  readonly logFile: string;
+}
+
+/** Compiles the package edge_health_interfaces into `<folder>/interfaces` with plain cmake. */
+async function buildInterfaces({ interfaces, folder, environment, logFile }: InterfacesOptions): Promise<void> {
+  const build = join(folder, 'build-interfaces');
+  const cmake = (what: string, ...args: string[]): Promise<void> =>
+    runCommand(what, { program: 'cmake', arguments: args, folder, environment, logFile });
+  const prefix = `-DCMAKE_INSTALL_PREFIX=${join(folder, 'interfaces')}`;
+  await cmake(
+    'configuring edge_health_interfaces',
+    '-S',
+    interfaces,
+    '-B',
+    build,
+    prefix,
+    '-DCMAKE_BUILD_TYPE=Release',
+    '-DBUILD_TESTING=OFF',
+  );
+  await cmake('compiling edge_health_interfaces', '--build', build, '--parallel', String(availableParallelism()));
+  await cmake('installing edge_health_interfaces', '--install', build);
+  rmSync(build, { recursive: true });
 }
