@@ -216,7 +216,7 @@ t.test('only root and the service can read the configuration', { skip }, async (
   t.match(as('nobody', 'check-config'), {
     code: 77,
     stdout: '',
-    stderr: `${CONFIG}: found no permission to read it; allowed: a readable YAML file (run it with sudo, or as a member of the group of the file)\n`,
+    stderr: `${CONFIG}: permission denied (run it with sudo, or as a member of the group of the file)\n`,
   });
   t.match(as('root', 'check-config'), { code: 0, stdout: /: valid/ });
   t.match(as('nobody', 'ops', 'list'), {
