@@ -15,7 +15,7 @@ performance.now = () => virtualMs;
 Date.now = () => START_MS + virtualMs;
 /** The clocks advance by this much each time a condition is checked. */
 const STEP_MS = 10;
-const FAST = { tickMs: 1, pollMs: 50, renderMs: 1 };
+const FAST = { tickMs: 1, pollMs: 50, renderMs: 1, collectMs: 0 };
 const HEALTHY_STATUS = {
   version: '0.1.0',
   uptime_seconds: 5,

@@ -15,10 +15,13 @@ import { DEFAULT_RANGE, edgesOf, planRange, type Range, stepMs } from './windows
 export interface Timing {
   readonly tickMs: number;
   readonly pollMs: number;
+  /** Shortest time between two renderings. */
   readonly renderMs: number;
+  /** Time from a change to its rendering, in which further changes are collected. */
+  readonly collectMs: number;
 }
 
-export const TIMING: Timing = { tickMs: 250, pollMs: 5000, renderMs: 200 };
+export const TIMING: Timing = { tickMs: 250, pollMs: 5000, renderMs: 200, collectMs: 40 };
 
 /** Number of remote nodes whose last status is requested when the page opens; the others appear when they publish. */
 const INITIAL_REQUESTS = 40;
@@ -41,7 +44,6 @@ export class Monitor {
   #alertsDuringLoad: Alert[] | null = null;
   #isPolling = false;
   #polledMs = 0;
-  #redrawnMs = 0;
   /** Null: the local node. */
   #selectedNode: string | null;
 
@@ -50,7 +52,7 @@ export class Monitor {
     this.#state = initialState(range);
     this.#api = api;
     this.#timing = timing;
-    this.#throttle = new Throttle(onChange, timing.renderMs);
+    this.#throttle = new Throttle(onChange, timing.renderMs, timing.collectMs);
     this.#link = new Link(api, {
       onConnection: (connection, isPhaseChange) => {
         if (isPhaseChange) this.#set({ connection });
@@ -293,10 +295,7 @@ export class Monitor {
     const now = performance.now();
     this.#link.dispatch({ kind: 'tick' });
     // Ages and charts advance once a second, with or without measurements.
-    if (now - this.#redrawnMs >= 1000) {
-      this.#redrawnMs = now;
-      this.#throttle.request();
-    }
+    if (now - this.#throttle.actedMs >= 1000) this.#throttle.request();
     if (this.#link.isUp && now - this.#polledMs >= this.#timing.pollMs) void this.#poll(this.#link.signal);
   }
 
