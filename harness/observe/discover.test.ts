@@ -74,8 +74,8 @@ t.test('rejects an unusable service with the remedy', async (t) => {
   await t.rejects(discover({ rest: refusing.rest, kind: 'url', unit: null, seconds: 60 }), /requires a token; .*--config/);
   t.equal(refusing.requests.length, 1, 'a wrong token does not become valid');
 
-  const foreign = await serve(t, (_request, response) => response.end('{"status":"ok"}'));
-  await t.rejects(discover({ rest: foreign.rest, kind: 'url', unit: null, seconds: 60 }), /is not that of edge-health/);
+  const otherProgram = await serve(t, (_request, response) => response.end('{"status":"ok"}'));
+  await t.rejects(discover({ rest: otherProgram.rest, kind: 'url', unit: null, seconds: 60 }), /is not that of edge-health/);
   const page = await serve(t, (_request, response) => response.end('<html>'));
   await t.rejects(discover({ rest: page.rest, kind: 'url', unit: null, seconds: 0 }), /does not answer with JSON: is it edge-health\?/);
 

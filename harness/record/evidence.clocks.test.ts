@@ -115,10 +115,10 @@ t.test('a container that is started again keeps the clock of its kernel', async 
       ),
     );
   };
-  const [absence] = boiled(killed).monitoringGaps;
-  t.same(booted(['k', 'k']).monitoringGaps, [{ ...absence, kind: 'off' }]);
+  const [gap] = boiled(killed).monitoringGaps;
+  t.same(booted(['k', 'k']).monitoringGaps, [{ ...gap, kind: 'off' }]);
   t.ok(
-    (booted(['k', 'l']).monitoringGaps[0]?.to ?? 0) > (absence?.to ?? 0) + 1000,
+    (booted(['k', 'l']).monitoringGaps[0]?.to ?? 0) > (gap?.to ?? 0) + 1000,
     'that of a machine begins again: it was booting all that time',
   );
 });

@@ -203,8 +203,8 @@ t.test('detects lines that were swapped, removed, duplicated or taken from anoth
   const writer = RecordWriter.create(other, begin('run-2'));
   for (const entry of oneOfEach()) writer.append(entry);
   writer.close();
-  const foreign = readFileSync(join(other, RECORD_FILE), 'utf8').trimEnd().split('\n');
-  for (const at of foreign.keys()) t.equal(state(lines.with(at, foreign[at] as string)), 'altered', `line ${at + 1} of another run`);
+  const ofOtherRun = readFileSync(join(other, RECORD_FILE), 'utf8').trimEnd().split('\n');
+  for (const at of ofOtherRun.keys()) t.equal(state(lines.with(at, ofOtherRun[at] as string)), 'altered', `line ${at + 1} of another run`);
 });
 
 t.test('a record torn at any of its last 200 bytes can be resumed, torn again there, and resumed again', async (t) => {

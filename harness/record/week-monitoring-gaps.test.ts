@@ -35,11 +35,11 @@ t.test('the downtime of an observer that is killed and resumed does not affect t
 });
 
 t.test('a loss that the observer did not see does not count against the service, one that it saw does', async (t) => {
-  const absence: Fault = { kind: 'kill', at: 4 * HOUR + 45, seconds: 2 * HOUR };
-  const within = shortRun([absence, { kind: 'lose', at: 4 * HOUR + 45, samples: 7000, stage: 'deliver' }]);
+  const killed: Fault = { kind: 'kill', at: 4 * HOUR + 45, seconds: 2 * HOUR };
+  const within = shortRun([killed, { kind: 'lose', at: 4 * HOUR + 45, samples: 7000, stage: 'deliver' }]);
   t.equal(within.verdict, 'PASS');
   t.equal(within.evidence.reliability.received, 43_200);
-  const outside = shortRun([absence, { kind: 'lose', at: 6 * HOUR, samples: 7000, stage: 'deliver' }]);
+  const outside = shortRun([killed, { kind: 'lose', at: 6 * HOUR, samples: 7000, stage: 'deliver' }]);
   t.same(outside.failing, ['reliability FAIL']);
 });
 

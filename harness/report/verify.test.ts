@@ -157,7 +157,7 @@ t.test('detects a report that does not follow from the record', async (t) => {
     ['the record', /it states that it comes from collected files/, (r) => Object.assign(r, { record: null })],
     ['bytes', /record\.entries is|it was made of/, (r) => Object.assign(r.record ?? {}, { entries: 25 })],
     ['torn lines', /record\.torn_lines is 3, and the record gives 0/, (r) => Object.assign(r.record ?? {}, { torn_lines: 3 })],
-    ['a foreign member', /it is not a report: .*well/, (r) => Object.assign(r, { well: true })],
+    ['an unknown member', /it is not a report: .*well/, (r) => Object.assign(r, { well: true })],
   ];
   for (const [what, message, change] of changes) {
     const folder = await run(t, 4);

@@ -11,7 +11,7 @@ function walk(t: Test, range: string, zone: string, from: string, to: string): s
   let until: number | null = null;
   for (let now = ms(from); now <= ms(to); now += MINUTE_MS) {
     const next = quietUntil(now);
-    if (until !== null && next === null && now !== until) t.fail(`the end was foretold for ${new Date(until).toISOString()}`);
+    if (until !== null && next === null && now !== until) t.fail(`the end was predicted for ${new Date(until).toISOString()}`);
     if ((next === null) !== (until === null))
       edges.push(`${next === null ? 'ends' : 'begins'} ${new Date(now).toISOString().slice(5, 16)}`);
     until = next;

@@ -97,12 +97,12 @@ t.test('a child of the scheduler leaves its run only if it outlives the schedule
 t.test('a run for another machine is not recorded as one of this machine', async (t) => {
   const data = temporaryFolder(t);
   const failed: JobResult = { status: 'CRITICAL', lines: ['CRITICAL  1 check'], document: null };
-  const elsewhere = { options: { url: 'http://robot-7:5000' }, positionals: [] };
+  const otherMachine = { options: { url: 'http://robot-7:5000' }, positionals: [] };
   const check = programOf('health_check', async () => failed);
-  t.equal(await runInOwnProcess(check, contextOf(data), elsewhere), failed);
+  t.equal(await runInOwnProcess(check, contextOf(data), otherMachine), failed);
   t.notOk(existsSync(join(data, 'ops')), 'neither a lock nor a run');
   const collect = programOf('collect_metrics', async () => failed);
-  t.equal(await runInOwnProcess(collect, contextOf(data), elsewhere), failed);
+  t.equal(await runInOwnProcess(collect, contextOf(data), otherMachine), failed);
   t.ok(existsSync(join(data, 'ops')), 'it writes files here: with the lock');
   t.equal(leftRuns(data).size, 0);
 });

@@ -57,7 +57,7 @@ t.test('files that are not reports are not listed and do not block: damaged, hal
   for (const [name, content] of [
     ['empty', ''],
     ['half', '{"verdict": "PASS", "sta'],
-    ['foreign', '{"verdict": "maybe"}'],
+    ['unknown', '{"verdict": "maybe"}'],
     ['null', 'null'],
   ] as const) {
     mkdirSync(join(folder, 'reports', name));

@@ -76,5 +76,5 @@ t.test('frequent calls cause a read every few seconds, and never two at once', a
   now = 4.9;
   t.equal((await source.read()).undervoltage, true, 'still the reading of a moment ago');
   now = 5;
-  t.equal((await source.read()).undervoltage, false, 'read anew');
+  t.equal((await source.read()).undervoltage, false, 'read again');
 });

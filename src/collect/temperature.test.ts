@@ -155,7 +155,7 @@ t.test('another driver that takes over the number is never read in its place', a
   const thermometer = new Thermometer(sysRoot);
   await thermometer.source.search();
   renameSync(hwmon(0), join(sysRoot, 'unloaded'));
-  t.equal(await thermometer.read(), null, 'the driver is gone: sysfs fails before the number is given anew');
+  t.equal(await thermometer.read(), null, 'the driver is gone: sysfs fails before the number is given again');
   renameSync(hwmon(1), hwmon(0));
   for (let i = 0; i < 5; i += 1) {
     t.equal(await thermometer.read(), null, 'the drive is not the processor');

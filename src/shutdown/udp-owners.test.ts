@@ -78,13 +78,13 @@ async function place(t: Test, options: { map: string; own: string; outside?: str
   return { owners: new UdpOwners({ proc: folder, tableSocket }), state, write };
 }
 
-const EVERYBODY = '         0          0 4294967295\n';
+const ALL_USERS = '         0          0 4294967295\n';
 /** The uid_map with PrivateUsers=yes of systemd. */
 const SANDBOX = '         0          0          1\n       997        997          1\n';
 
 t.test('a process that sees every user does not use the table socket', async (t) => {
   const own = line(ANY, 7411, 1000, 11) + line(ANY, 40_000, 65_534, 12) + line(LOOPBACK, 53_000, 0, 13, '3500007F', 53);
-  const { owners, state } = await place(t, { map: EVERYBODY, own, outside: own });
+  const { owners, state } = await place(t, { map: ALL_USERS, own, outside: own });
   t.same(await owners.usersOf([7411]), [1000]);
   t.same(await owners.usersOf([40_000]), [65_534], 'nobody is an ordinary user');
   t.same(await owners.usersOf([40_000, 7411, 7411]), [65_534, 1000]);

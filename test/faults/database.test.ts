@@ -119,12 +119,12 @@ databaseFault('database-a-pipe', false, QUARANTINED, {
   inject: ({ machine }) => machine.sh(`rm -rf ${DATABASE}*; mkfifo ${DATABASE}; chmod 666 ${DATABASE}`),
 });
 
-databaseFault('database-foreign', false, QUARANTINED, {
+databaseFault('database-of-other-program', false, QUARANTINED, {
   observed: "replaced by another program's database; that was quarantined, a new one was created",
   inject: async ({ machine }) => {
     const teardowns = new Teardowns();
     try {
-      const file = join(temporaryFolder(teardowns), 'foreign.db');
+      const file = join(temporaryFolder(teardowns), 'other-program.db');
       const db = new DatabaseSync(file);
       db.exec('CREATE TABLE notes (text TEXT); INSERT INTO notes VALUES (1)');
       db.close();

@@ -271,7 +271,7 @@ t.test('older backups are removed only after a new one was verified', async (t) 
   const site = new BackupSite(t, { keep: 3 });
   site.fill(60);
   for (let day = 1; day <= 5; day += 1) site.write(`backups/edge-health_2026030${day}T000000Z.tar.zst`, 'older');
-  const foreign = site.write('backups/notes.txt', 'mine');
+  const ownNotes = site.write('backups/notes.txt', 'mine');
   site.write('backups/edge-health_20260101T000000Z.tar.zst.partial', 'left');
   site.write('backups/edge-health_20260101T000000Z.db.partial', 'left');
   site.write('backups/edge-health_20260101T000000Z.db.partial-wal', 'left');
@@ -286,7 +286,7 @@ t.test('older backups are removed only after a new one was verified', async (t) 
     ['edge-health_20260304T000000Z.tar.zst', 'edge-health_20260305T000000Z.tar.zst', document.backup?.file, 'notes.txt'],
     text,
   );
-  t.ok(existsSync(foreign));
+  t.ok(existsSync(ownNotes));
   const dry = await site.backup({ 'dry-run': true });
   t.match(dry.text, /would make .*\.tar\.zst.*\n.*would remove edge-health_20260304T000000Z/);
   t.equal(site.names.length, 4, 'it did not');

@@ -130,9 +130,9 @@ t.test('alerts and nodes are reported', async (t) => {
   );
 
   const before = logOf(site);
-  const elsewhere = await checkAt(site, { options: { url: service.url } });
-  t.match(elsewhere.of('node robot1'), { status: 'OK' });
-  t.equal(elsewhere.of('history'), undefined);
+  const otherMachine = await checkAt(site, { options: { url: service.url } });
+  t.match(otherMachine.of('node robot1'), { status: 'OK' });
+  t.equal(otherMachine.of('history'), undefined);
   t.equal(logOf(site), before, 'with --url nothing is logged about this machine');
 });
 

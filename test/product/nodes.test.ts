@@ -144,7 +144,7 @@ t.test('a restart neither loses, duplicates nor silently clears the alert, and t
     ],
   );
   await second.run(30, () => receive(second, 'arm'));
-  t.match(second.published, [{ alert_id: /^leg\/health_status\//, threshold: 5 }], 'leg never came back; eye is not raised anew');
+  t.match(second.published, [{ alert_id: /^leg\/health_status\//, threshold: 5 }], 'leg never came back; eye is not raised again');
   await second.run(5, () => {
     receive(second, 'arm');
     receive(second, 'eye');
@@ -285,7 +285,7 @@ t.test('a clock that is implausibly wrong is shown but not stored, and reported 
   t.equal(await count('set'), 5);
   t.equal(service.logged.filter(({ message }) => message.includes('clock is wrong')).length, 2);
   await service.run(10);
-  t.equal(service.published.length, 3, 'their silence is noticed all the same');
+  t.equal(service.published.length, 3, 'their stale statuses are reported all the same');
 });
 
 t.test('open alerts of a database that is opened late continue, unless they were raised meanwhile', async (t) => {

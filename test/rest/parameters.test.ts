@@ -43,7 +43,7 @@ t.test('an unknown parameter is a 400 that lists the known ones, on every path',
       t.equal(answer.status, 400, `${path} with "${name}"`);
       const problem = problemOf(answer);
       t.match(problem, { code: 'unknown_parameter', parameter: name });
-      for (const known of names) t.ok(problem.allowed?.includes(known), `${path} tells of ${known}`);
+      for (const known of names) t.ok(problem.allowed?.includes(known), `${path} names ${known}`);
       if (names.length === 0) t.equal(problem.allowed, 'no parameters');
     }
   }

@@ -46,7 +46,7 @@ t.test('cross-origin requests', async (t) => {
     ];
     for (const origin of others) {
       const answer = await sendRequest(service, 'GET', '/health', { Origin: origin });
-      t.equal(answer.status, 200, 'the answer itself is for everybody');
+      t.equal(answer.status, 200, 'the response itself needs no token');
       t.equal(answer.headers['access-control-allow-origin'], undefined, origin);
       t.match(answer.headers['vary'], /Origin/, 'for caches');
       const preflight = await sendRequest(service, 'OPTIONS', '/health', { Origin: origin, 'Access-Control-Request-Method': 'GET' });

@@ -123,14 +123,14 @@ t.test('a slow reader delays no other request, is the only one, and leaves nothi
 
 t.test('without a token snapshots are only for programs of this machine', async (t) => {
   t.equal((await download(service)).response.status, 200);
-  const foreign = [
+  const otherOrigins = [
     { 'X-Forwarded-For': '192.0.2.1' },
     { Forwarded: 'for=192.0.2.1' },
     { Origin: 'http://evil.example' },
     { 'Sec-Fetch-Site': 'cross-site' },
     { 'Sec-Fetch-Site': 'same-site' },
   ];
-  for (const headers of foreign) {
+  for (const headers of otherOrigins) {
     const sent = { ...HEADER, ...headers };
     for (const method of ['GET', 'HEAD'])
       t.equal((await sendRequest(service, method, '/snapshot', sent)).status, 403, JSON.stringify(headers));

@@ -218,7 +218,7 @@ function levelOf(open: readonly Alert[], metric: Metric): Level {
   return alert ? (alert.severity as Level) : 'none';
 }
 
-const silenceOpen = (open: readonly Alert[], metric: Metric): boolean => open.some((a) => a.metric === metric && !isThreshold(a));
+const noDataAlertOpen = (open: readonly Alert[], metric: Metric): boolean => open.some((a) => a.metric === metric && !isThreshold(a));
 
 /** Seconds between consecutive readings, going back from entry `end` while every reading holds. */
 function heldSeconds(trace: readonly Entry[], end: number, metric: Metric, holds: (value: number, entry: Entry) => boolean): number {
@@ -469,8 +469,8 @@ t.test('an ERROR is raised when a gap exceeds sensor_timeout, and resolved after
           lastGood = run.trace[i - 1]?.sample.monotonicSeconds ?? now;
           goodSince = null;
         }
-        const was = silenceOpen(openBefore, metric);
-        const is = silenceOpen(openAfter, metric);
+        const was = noDataAlertOpen(openBefore, metric);
+        const is = noDataAlertOpen(openAfter, metric);
         if (sample.readings[metric] === null) {
           goodSince = null;
           claim(!was || is, 'resolved by a miss');

@@ -18,7 +18,7 @@ const VOLATILE = offering(1, 2);
 const BEST_EFFORT = offering(2, 2);
 const OWN = offering(1, 1, 'health_monitor');
 /** Scans after which a topic without publishers is unsubscribed. */
-const SILENCE = 12;
+const TICKS_UNTIL_STALE = 12;
 
 function setUp() {
   const library = new FakeLibrary();
@@ -112,13 +112,13 @@ t.test('a topic without a publisher is unsubscribed, its own topics never are', 
   const { node, graph, follower, topics } = setUp();
   graph.topics.push({ name: '/robot1/health_status', types: [HEALTH] });
   graph.publishers['/robot1/health_status'] = [FULL];
-  for (let i = 0; i < SILENCE + 2; i += 1) {
+  for (let i = 0; i < TICKS_UNTIL_STALE + 2; i += 1) {
     follower.scan();
     node.runTriggered();
   }
   t.equal(topics().length, 3, 'it is published on');
   graph.publishers['/robot1/health_status'] = [];
-  for (let i = 0; i < SILENCE; i += 1) {
+  for (let i = 0; i < TICKS_UNTIL_STALE; i += 1) {
     t.equal(topics().length, 3, `look ${i}`);
     // Our own subscription alone keeps the topic on the graph.
     follower.scan();

@@ -56,9 +56,9 @@ t.test('a participant is written and read back', async (t) => {
 
 t.test('optional parameters of a participant may be missing', async (t) => {
   const guid = guidOf(PREFIX, ENTITY.PARTICIPANT);
-  const said = readParticipant(list(new ParameterWriter().guid(PID.PARTICIPANT_GUID, guid).payload()), 3);
-  const silence = { vendor: 0, domain: null, name: '', userData: '', leaseSeconds: 100, metaUnicast: [], userUnicast: [] };
-  t.same(said, { prefix: PREFIX, ...silence, readsLiveliness: false });
+  const read = readParticipant(list(new ParameterWriter().guid(PID.PARTICIPANT_GUID, guid).payload()), 3);
+  const defaults = { vendor: 0, domain: null, name: '', userData: '', leaseSeconds: 100, metaUnicast: [], userUnicast: [] };
+  t.same(read, { prefix: PREFIX, ...defaults, readsLiveliness: false });
   const set = new ParameterWriter().guid(PID.PARTICIPANT_GUID, guid).uint32(PID.BUILTIN_ENDPOINT_SET, 0xc3f).payload();
   t.equal(readParticipant(list(set), 0)?.readsLiveliness, true);
   const lease = (seconds: number) => {

@@ -184,9 +184,12 @@ t.test('at another address a peer is unproven and gets other numbers', async (t)
 
 t.test('samples are sent to the proven address', async (t) => {
   const peers = new Peers();
-  const elsewhere = [{ address: '10.0.1.200', port: 7411 }];
-  t.equal(add(peers, 1, 0, { userUnicast: elsewhere }).user, null);
-  t.same(add(peers, 2, 0, { userUnicast: [...elsewhere, { address: '10.0.1.2', port: 7413 }] }).user, { address: '10.0.1.2', port: 7413 });
+  const otherNetwork = [{ address: '10.0.1.200', port: 7411 }];
+  t.equal(add(peers, 1, 0, { userUnicast: otherNetwork }).user, null);
+  t.same(add(peers, 2, 0, { userUnicast: [...otherNetwork, { address: '10.0.1.2', port: 7413 }] }).user, {
+    address: '10.0.1.2',
+    port: 7413,
+  });
 });
 
 t.test('challenges at an address have an order', async (t) => {

@@ -189,7 +189,7 @@ for (const [what, attack] of Object.entries(ATTACKS)) {
       const octets = sent.reduce((sum, { length }) => sum + length, 0);
       const factor = octets / spent.octets;
       const onTheWire = (octets + HEADER_OCTETS * sent.length) / (spent.octets + HEADER_OCTETS * spent.datagrams);
-      const how = from === VICTIM ? 'from its address' : 'from elsewhere';
+      const how = from === VICTIM ? 'from its address' : 'from another address';
       t.ok(
         sent.length <= LIMITS.unprovenDatagrams,
         `${how}: ${sent.length} datagrams of ${octets} octets for ${spent.datagrams} of ${spent.octets}`,
@@ -211,9 +211,9 @@ t.test('a proven address does not prove another address of the participant', asy
   await publish(it, 1);
   t.ok(participant.isProven(here.prefix));
   // The same participant announces another address.
-  const elsewhere = atVictim(1);
+  const otherAddress = atVictim(1);
   for (let i = 0; i < 30; i += 1) {
-    attack(elsewhere.announcement(`moved ${i}`), ATTACKER);
+    attack(otherAddress.announcement(`moved ${i}`), ATTACKER);
     attack(here.acknowledgement(ENTITY.PUBLICATIONS_READER, ENTITY.PUBLICATIONS_WRITER, 2 + i), ATTACKER);
     attack(here.request(entityOf(here.guid(false, 1)), entityOf(it.writer.guid), 1), ATTACKER);
     await publish(it, 1);

@@ -112,7 +112,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     const mixed = [...submessages, ...partsOf(other).submessages].sort(() => random() - 0.5);
     return joined({ head, submessages: mixed.slice(0, 1 + Math.floor(random() * mixed.length)) });
   },
-  'from somebody else': (datagram, random) => {
+  'from another participant': (datagram, random) => {
     const sender = datagram.subarray(8, HEAD_OCTETS);
     if (sender.length < 12) return datagram;
     const [known, changed] = [Buffer.from(sender), Buffer.from(sender)];

@@ -89,7 +89,7 @@ t.test('the cause of the end of each run is found', { skip }, async (t) => {
 
   await machine.systemctl('restart', UNIT);
   t.match(await nextRun(), { cause: 'stopped', detail: '', unseen: 0 });
-  t.equal((await observer.read())?.reading.group?.restarts, 0, 'systemd counts anew');
+  t.equal((await observer.read())?.reading.group?.restarts, 0, 'systemd counts from 0');
   done('restart');
 
   await machine.sh(`kill -TERM ${await appliance.mainPid()}`);
@@ -100,8 +100,8 @@ t.test('the cause of the end of each run is found', { skip }, async (t) => {
 
   await appliance.inject(HOARD);
   // Control groups of version 1 report nothing to systemd, and a container has no kernel messages.
-  const isTold = existsSync(inside('/sys/fs/cgroup/cgroup.controllers'));
-  t.match(await nextRun(), { cause: isTold ? 'oom-kill' : 'signal', detail: 'SIGKILL', unseen: 0 });
+  const isReported = existsSync(inside('/sys/fs/cgroup/cgroup.controllers'));
+  t.match(await nextRun(), { cause: isReported ? 'oom-kill' : 'signal', detail: 'SIGKILL', unseen: 0 });
   done('out of memory');
 
   const config = await machine.read(CONFIG);

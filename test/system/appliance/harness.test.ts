@@ -63,8 +63,8 @@ t.test('a run is resumed after a reboot, with causes from systemd', { skip }, as
     t.match(stop, { code: 69, stderr: /no run is in progress/ });
     const nobody = await machine.run(['edge-health', 'harness', 'start'], { user: 'nobody' });
     t.match(nobody, { code: 69, stderr: /sudo edge-health harness start/ });
-    const elsewhere = await harness(machine, 'start', '--out', '/root/report');
-    t.match(elsewhere, { code: 64, stderr: /allowed: a folder below \/var\/lib\/edge-health/ });
+    const outside = await harness(machine, 'start', '--out', '/root/report');
+    t.match(outside, { code: 64, stderr: /allowed: a folder below \/var\/lib\/edge-health/ });
   });
 
   await t.test('start begins a run, and systemctl status shows it', async (t) => {

@@ -51,7 +51,7 @@ for (const suite of SUITES) {
       t.equal(status.code, 0);
       t.match(status.stdout, /Loaded: .*enabled/);
       t.match(status.stdout, /Active: active \(running\)/);
-      t.match(status.stdout, STATUS_LINE, 'the status line tells the four values');
+      t.match(status.stdout, STATUS_LINE, 'the status line shows the four values');
       t.same(await appliance.restarts(), 0, 'at its first start');
 
       const health = JSON.parse(await machine.sh('curl -fsS localhost:5000/health')) as Record<string, unknown>;

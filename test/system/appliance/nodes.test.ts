@@ -21,7 +21,7 @@ for (const suite of SUITES) {
       t.equal(code, 1, user);
       t.match(stderr, /^edge-health nodes: no remote node is named "robot1"; there are none\n$/, user);
     }
-    t.match((await machine.run(['edge-health', 'nodes'], { user: 'alice' })).stdout, /^health_monitor +local/m, 'everybody may list');
+    t.match((await machine.run(['edge-health', 'nodes'], { user: 'alice' })).stdout, /^health_monitor +local/m, 'every user may list');
     await machine.systemctl('stop', 'edge-health');
     const stopped = await machine.run(forget);
     t.equal(stopped.code, 69);

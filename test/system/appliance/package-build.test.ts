@@ -68,36 +68,36 @@ t.test('an existing package that is newer than its sources is not built again', 
 
 t.test('in another folder', async (t) => {
   const { file } = await builtPackage(own);
-  const elsewhere = copyOfCheckout(t);
+  const otherFolder = copyOfCheckout(t);
 
   t.test('the same sources give the same package, whatever was compiled in the installed modules', async (t) => {
     // As Python leaves it after a run of node-gyp.
-    const compiled = join(elsewhere, 'node_modules/node-gyp/gyp/pylib/gyp/__pycache__');
+    const compiled = join(otherFolder, 'node_modules/node-gyp/gyp/pylib/gyp/__pycache__');
     mkdirSync(compiled, { recursive: true });
-    writeFileSync(join(compiled, 'other.cpython-311.pyc'), elsewhere);
-    const made = spawnSync('sh', ['-c', 'umask 077; exec sh scripts/deb.sh'], { cwd: elsewhere, encoding: 'utf8' });
+    writeFileSync(join(compiled, 'other.cpython-311.pyc'), otherFolder);
+    const made = spawnSync('sh', ['-c', 'umask 077; exec sh scripts/deb.sh'], { cwd: otherFolder, encoding: 'utf8' });
     t.equal(made.status, 0, made.stderr);
-    t.equal(sha256(join(elsewhere, 'dist/edge-health.deb')), sha256(file));
+    t.equal(sha256(join(otherFolder, 'dist/edge-health.deb')), sha256(file));
   });
 
   t.test('a runtime other than the pinned one is refused', async (t) => {
-    const pins = join(elsewhere, 'scripts/deb/runtime.json');
+    const pins = join(otherFolder, 'scripts/deb/runtime.json');
     const pinned = readFileSync(pins, 'utf8');
     writeFileSync(pins, pinned.replace(/sha512-\w{8}/g, 'sha512-AAAAAAAA'));
-    const changed = build([], elsewhere);
+    const changed = build([], otherFolder);
     t.equal(changed.status, 1);
     t.match(changed.stderr, /checksum of .* is sha512-.*, expected sha512-AAAAAAAA.* \(scripts\/deb\/runtime\.json\): remove the file/);
     writeFileSync(pins, pinned.replace(/"version": "[^"]+"/, '"version": "1.2.3"'));
-    const old = build([], elsewhere);
+    const old = build([], otherFolder);
     t.equal(old.status, 1);
     t.match(old.stderr, /has the checksums of 1\.2\.3: put those of .* there/);
     writeFileSync(pins, pinned);
   });
 
   t.test('a changelog of another version is refused', async (t) => {
-    const changelog = join(elsewhere, 'debian/changelog');
+    const changelog = join(otherFolder, 'debian/changelog');
     writeFileSync(changelog, readFileSync(changelog, 'utf8').replace(/\([^)]+\)/, '(99.0)'));
-    const { status, stderr } = build([], elsewhere);
+    const { status, stderr } = build([], otherFolder);
     t.equal(status, 1);
     t.match(stderr, /debian\/changelog is at version 99\.0, package\.json at .*: add an entry/);
   });

@@ -97,8 +97,8 @@ for (const suite of SUITES) {
 
     const malformed = await call('BOREDOM', '', 'nan');
     t.match(malformed, { success: false, message: /reason: found.*requested_by: found.*timeout: found/ });
-    const foreign = await callSafeShutdown(stranger, VENDOR[suite], 'EMERGENCY', 'stranger', 60, '/health_monitor/safe_shutdown');
-    t.match(foreign, { success: false, message: /requests from 10\.77\.1\.\d+ are not accepted/ });
+    const fromStranger = await callSafeShutdown(stranger, VENDOR[suite], 'EMERGENCY', 'stranger', 60, '/health_monitor/safe_shutdown');
+    t.match(fromStranger, { success: false, message: /requests from 10\.77\.1\.\d+ are not accepted/ });
     const nobody = await ShutdownClient.start(host, NOBODY, await sharedProgram(t));
     const refused = await nobody.call();
     t.match(refused, {

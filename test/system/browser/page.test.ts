@@ -198,7 +198,7 @@ t.test('the scheduled jobs are shown if there is a scheduler', { skip }, async (
   const { page, errors } = await openPage(browser, `${service.url}/#/system`);
   await page.getByText('Live', { exact: true }).waitFor();
   const panel = page.locator('.jobs');
-  t.equal(await panel.count(), 0, 'elsewhere there is none');
+  t.equal(await panel.count(), 0, 'other views have none');
 
   const live = join(folder, 'data/ops/live');
   mkdirSync(live, { recursive: true });

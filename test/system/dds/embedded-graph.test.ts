@@ -155,8 +155,8 @@ for (const vendor of VENDORS) {
       ].map((entry) => ({ namespace: '/robot7', ...entry }));
       const late = await Peer.start(host, vendor, 'graph', ['--ros', ros]);
       for (const reader of [early, late]) {
-        const tellsAll = (event: PeerEvent<'entities'>): boolean => event.nodes.some(({ readers }) => readers.includes(gidOf(added.guid)));
-        const { gid, nodes } = await reader.waitFor('entities', tellsAll, TIMEOUT_SECONDS);
+        const listsAll = (event: PeerEvent<'entities'>): boolean => event.nodes.some(({ readers }) => readers.includes(gidOf(added.guid)));
+        const { gid, nodes } = await reader.waitFor('entities', listsAll, TIMEOUT_SECONDS);
         t.equal(gid, gidOf(participant));
         // Readers that are announced to a publisher only are not endpoints for the observer.
         const known = new Set(observer.all('endpoint').map(({ guid }) => gidOf(guid)));

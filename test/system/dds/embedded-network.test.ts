@@ -66,7 +66,7 @@ for (const [what, whose] of [
     t.same(
       traffic.node.all('log').filter(({ message }) => /graph again|address removed/.test(message)),
       [],
-      'no reason to begin anew',
+      'no reason to begin again',
     );
   });
 }

@@ -61,17 +61,17 @@ t.test('two appliances and a robot of another make see each other; one that stop
   await listener.waitFor('matched', ({ topic }) => topic === '/alerts');
   await second.end('SIGKILL');
   const { data } = await first.untilGet<Alerts>('/alerts?node=robot2&metric=health_status&resolved=false', ({ data }) => data.length > 0);
-  const [silence] = data;
-  t.match(silence, { severity: 'ERROR', metric: 'health_status', resolved: false });
-  t.ok((silence?.value ?? 0) >= (silence?.threshold ?? Number.NaN), `${silence?.value} s, ${silence?.threshold} s are allowed`);
-  t.match(silence?.alert_id, /^robot2\/health_status\/\w+$/);
-  const reported = await listener.waitFor('sample', ({ data }) => data['alert_id'] === silence?.alert_id);
-  t.equal(reported.data['severity'], 'ERROR', 'the topic tells it too');
+  const [staleAlert] = data;
+  t.match(staleAlert, { severity: 'ERROR', metric: 'health_status', resolved: false });
+  t.ok((staleAlert?.value ?? 0) >= (staleAlert?.threshold ?? Number.NaN), `${staleAlert?.value} s, ${staleAlert?.threshold} s are allowed`);
+  t.match(staleAlert?.alert_id, /^robot2\/health_status\/\w+$/);
+  const reported = await listener.waitFor('sample', ({ data }) => data['alert_id'] === staleAlert?.alert_id);
+  t.equal(reported.data['severity'], 'ERROR', 'the topic carries it too');
   t.equal(named('robot2', await first.get<StatusDocument>('/status'))?.stale, true);
 
   second = await HostService.start(two, secondFolder, { config: { node_name: 'robot2' } });
   await first.untilGet<Alerts>('/alerts?node=robot2&metric=health_status&resolved=false', ({ data }) => data.length === 0);
-  await listener.waitFor('sample', ({ data }) => data['alert_id'] === silence?.alert_id && data['resolved'] === true);
+  await listener.waitFor('sample', ({ data }) => data['alert_id'] === staleAlert?.alert_id && data['resolved'] === true);
   const after = await first.untilGet<StatusDocument>('/status', (status) => named('robot2', status)?.status !== 'UNKNOWN');
   t.equal(named('robot2', after)?.stale, false);
   await Promise.all([first.end(), second.end()]);

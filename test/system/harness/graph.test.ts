@@ -182,7 +182,7 @@ t.test('samples that the graph never delivered are noted with their numbers', { 
   t.equal(Math.max(...holes), Number(/: (\d+) statuses/.exec(note.text)?.[1]));
 });
 
-async function heardWithin(t: Test, watch: GraphWatch, host: Host, argument: string[], config: Record<string, unknown>): Promise<void> {
+async function receivedBy(t: Test, watch: GraphWatch, host: Host, argument: string[], config: Record<string, unknown>): Promise<void> {
   const service = await HostService.start(host, temporaryFolder(t), { config, arguments: argument });
   await watch.waitForCount('status', 3, () => true, TIMEOUT_SECONDS);
   await service.end();
@@ -191,7 +191,7 @@ async function heardWithin(t: Test, watch: GraphWatch, host: Host, argument: str
 t.test('in a namespace it subscribes there, and remapped topics are found', { skip }, async (t) => {
   const host = network(t).host();
   const lab = await GraphWatch.start(host, { node: 'lab/health_monitor' });
-  await heardWithin(t, lab, host, [], { ros: { namespace: '/lab' } });
+  await receivedBy(t, lab, host, [], { ros: { namespace: '/lab' } });
   t.same(lab.all('note'), []);
   const searching = await GraphWatch.start(host);
   const remapped = ['--ros-args', '-r', 'health_status:=/well/being'];

@@ -17,7 +17,7 @@ import type { HttpCounts } from './support/http-program.ts';
 const PROGRAM = join(import.meta.dirname, 'support/http-program.ts');
 const NODES = 480;
 /** A node that is received for a minute is stored. */
-const HEARD_SECONDS = 80;
+const SAMPLED_SECONDS = 80;
 const WEEK = '/health/aggregate?by=minute&hours=166';
 /** Of the unit, in bytes. */
 const MEMORY_MAX = Number(/^MemoryMax=(\d+)M$/m.exec(readFileSync(join(ROOT, 'systemd/edge-health.service'), 'utf8'))?.[1]) * 1024 * 1024;
@@ -26,11 +26,11 @@ const MEMORY_MAX = Number(/^MemoryMax=(\d+)M$/m.exec(readFileSync(join(ROOT, 'sy
 async function rememberNodes(folder: string): Promise<void> {
   mkdirSync(join(folder, 'run'), { recursive: true });
   const clocks = new TestClocks();
-  clocks.wallMs = Date.now() - HEARD_SECONDS * 1000;
+  clocks.wallMs = Date.now() - SAMPLED_SECONDS * 1000;
   const past = new InProcessService(folder, clocks);
   await past.start();
   past.remoteNodes.setObserving(true, []);
-  await past.run(HEARD_SECONDS, (second) => {
+  await past.run(SAMPLED_SECONDS, (second) => {
     if (second % 5 > 0) return;
     for (let n = 0; n < NODES; n += 1) past.remoteNodes.onHealthStatus(statusOf(`robot ${n} `.padEnd(64, '機'), clocks.wallMs));
   });

@@ -98,7 +98,7 @@ t.test('a data folder without an attacker works as it should', { skip }, async (
   t.same(site.calls(), ['0 disable --now edge-health-harness.service']);
   for (const name of ['health_check', 'collect_metrics', 'list']) t.notMatch(site.edgeHealth('ops', name).stderr, /\S/, name);
   t.equal(site.copy.sh(`find ${STATE} ! -user edge-health -o ! -group edge-health`), '');
-  site.unharmed(t, 'nor is anything left elsewhere');
+  site.unharmed(t, 'and nothing is left in other places');
   const other = site.copy.run(['edge-health', 'harness', 'start'], { user: 'nobody' });
   t.match(other, { code: 69, stderr: /this needs root; run: sudo edge-health harness start/ });
 });

@@ -21,7 +21,7 @@ const CALLS = {
 } as const;
 
 /**
- * Makes a system call with arguments that are wrong: where it is forbidden the answer is EPERM, elsewhere the kernel gets as far as
+ * Makes a system call with arguments that are wrong: where it is forbidden the answer is EPERM, otherwise the kernel gets as far as
  * looking at them, and nothing happens.
  */
 function call(name: keyof typeof CALLS, ...args: readonly string[]): string {
