@@ -48,6 +48,7 @@ t.test('for any results, the status is the worst, the order is by severity, and 
 t.test('a line ends with the remedy', async (t) => {
   t.equal(lineOf(resultsFor('disk /').critical('full', 'remove files')), 'CRITICAL  disk /: full; remove files');
   t.equal(lineOf(resultsFor('disk /').ok('well')), 'OK  disk /: well');
+  t.equal(lineOf(resultsFor('containers').note('none configured')), 'NOTE  containers: none configured');
 });
 
 t.test('the log has one line for the run and one for each change', async (t) => {

@@ -17,7 +17,8 @@ import { shareWithTimeout, withTimeout } from './lib/timeout.ts';
 
 const HELP = `Checks the unit and the service, open alerts, storage, the publish rate, ROS nodes and containers, free disk space, the clock,
 power, the last backup and the scheduler's jobs. Prints a summary, then one line for each finding with what to do, worst first.
-What is expected is configured with ops.check. Each run is logged in logs/health_check_DATE.log below storage.path.
+A NOTE is information and does not change the status. What is expected is configured with ops.check. Each run is logged in
+logs/health_check_DATE.log below storage.path.
 
   --all           also shows the checks that are OK
   --quiet         prints nothing if everything is OK

@@ -15,8 +15,8 @@ export function worstFirst(results: readonly CheckResult[]): CheckResult[] {
 }
 
 /** Names and messages may come from outside: they must not start a new line or fill a screen. */
-export function lineOf({ message, name, remedy, status }: CheckResult): string {
-  return `${status}  ${printable(`${name}: ${message}${remedy === null ? '' : `; ${remedy}`}`, MAX_CHARACTERS)}`;
+export function lineOf({ isNote, message, name, remedy, status }: CheckResult): string {
+  return `${isNote ? 'NOTE' : status}  ${printable(`${name}: ${message}${remedy === null ? '' : `; ${remedy}`}`, MAX_CHARACTERS)}`;
 }
 
 /** `2 of 11 checks: disk /, container web`, or `11 checks`. */

@@ -70,7 +70,7 @@ async function allIsWell(t: Test, site: Site): Promise<void> {
   ])
     t.match(first.of(name), { status: 'OK' }, name);
   t.type(first.of('service')?.measured['answer_milliseconds'], 'number');
-  t.match(first.lines.slice(1), [/^OK {2}backup: none yet/], 'beyond that only what is worth a line');
+  t.match(first.lines.slice(1), [/^NOTE {2}backup: none yet/], 'beyond that only what is worth a line');
   t.ok((await checkAt(site, { options: { all: true } })).lines.length > 10);
   t.same((await checkAt(site, { options: { quiet: true } })).lines, []);
 
@@ -125,7 +125,7 @@ t.test('alerts and nodes are reported', async (t) => {
   const shown = await checkAt(site, { trigger: 'manual' });
   t.match(shown.of('node robot1'), { status: 'OK', message: /, \d+\.\d s ago$/ });
   t.ok(
-    shown.lines.some((line) => line.startsWith('OK  node robot1: ')),
+    shown.lines.some((line) => line.startsWith('NOTE  node robot1: ')),
     'nodes of /status are shown where none is configured',
   );
 
