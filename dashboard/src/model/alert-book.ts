@@ -69,6 +69,18 @@ export function openOnOtherNodes(book: AlertBook | null, node: string | null): O
   return worst ? { count: others.length, severity: worst.alert.severity, node: worst.node } : null;
 }
 
+/** The worst open alert of each node, of several equally severe ones the newest, and how many it has. */
+export function worstOpenByNode(book: AlertBook): Map<string, { readonly entry: Entry; readonly count: number }> {
+  const byNode = Map.groupBy(book.open, ({ node }) => node);
+  const rank = ({ alert }: Entry): number => WORST_FIRST.indexOf(alert.severity);
+  return new Map(
+    [...byNode].map(([node, entries]) => [
+      node,
+      { entry: entries.toSorted((a, b) => rank(a) - rank(b))[0] as Entry, count: entries.length },
+    ]),
+  );
+}
+
 /** The worse of a node's status and its open alerts, because other programs may publish a status that ignores their alerts. */
 export function statusWithAlerts(status: Status, book: AlertBook | null, node: string): Status {
   const severities = (book?.open ?? []).filter((entry) => entry.node === node).map(({ alert }) => alert.severity);

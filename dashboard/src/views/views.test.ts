@@ -47,6 +47,24 @@ t.test('an open alert colours a node whose own status is still OK', async (t) =>
   t.match(markup, /class="badge"[^>]*>1</);
 });
 
+t.test('a tile shows why its node is not OK, and since when', async (t) => {
+  const nodes = [statusOf('pi'), statusOf('robot-3', { status: 'CRITICAL' }), statusOf('robot-4', { status: 'WARNING' })];
+  const alerts = [
+    alert('robot-3', 'temperature'),
+    alert('robot-3', 'cpu_percent', { severity: 'CRITICAL', threshold: 90, value: 97 }),
+    alert('robot-4', 'temperature', { value: 81 }),
+  ];
+  const text = textOf(markupOf({ address: '#/wall', nodes, alerts }));
+  t.match(text, /robot-3 CRITICAL CPU usage \+1 since \d\d:02 CPU/);
+  t.match(text, /robot-4 WARNING Temperature since \d\d:02 CPU/);
+  t.match(text, /pi OK CPU/);
+  t.notMatch(
+    textOf(markupOf({ address: '#/wall', nodes, alerts, state: { connection: gone } })),
+    'CPU usage',
+    'not while nothing is current',
+  );
+});
+
 t.test('nothing is shown as current while the service does not respond', async (t) => {
   for (const address of ['#/wall', '#/nodes', '#/alerts', '#/system']) {
     const nodes = robots(3);

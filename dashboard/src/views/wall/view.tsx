@@ -1,11 +1,13 @@
 import './style.css';
 import type { RefObject, VNode } from 'preact';
 import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { formatted } from '../../format.ts';
+import { formatted, minuteOfDay } from '../../format.ts';
 import { messages } from '../../messages/messages.ts';
+import { type Entry, worstOpenByNode } from '../../model/alert-book.ts';
 import { ageText, fleetText, type Tile } from '../../model/fleet.ts';
 import { Grid, STATUS_ICONS } from '../../page/icons.tsx';
 import { hrefOf } from '../../page/route.ts';
+import { metricName } from '../../text.ts';
 import { METRICS } from '../../types.ts';
 import type { View, ViewProps } from '../view.ts';
 import { useFullScreen } from './full-screen.ts';
@@ -20,6 +22,7 @@ function Wall({ link, nowMs, state, tiles }: ViewProps): VNode {
   const isGone = link.state === 'gone';
   const shown = worstFirst(isGone ? tiles.map((tile) => ({ ...tile, status: 'UNKNOWN' as const })) : tiles);
   const { columns, isFitted } = layoutOf(shown.length, size.width, size.height);
+  const alerts = worstOpenByNode(state.book);
   const text = messages.wall;
   return (
     <main ref={wall} class={`wall${isFull ? ' full' : ''}${isDimmed ? ' dimmed' : ''}`}>
@@ -50,7 +53,7 @@ function Wall({ link, nowMs, state, tiles }: ViewProps): VNode {
       >
         {shown.map((tile) => (
           <li key={tile.node}>
-            <NodeTile tile={tile} isOutdated={isGone} nowMs={nowMs} />
+            <NodeTile tile={tile} isOutdated={isGone} nowMs={nowMs} worst={alerts.get(tile.node)} />
           </li>
         ))}
       </ul>
@@ -58,7 +61,15 @@ function Wall({ link, nowMs, state, tiles }: ViewProps): VNode {
   );
 }
 
-function NodeTile({ tile, isOutdated, nowMs }: { tile: Tile; isOutdated: boolean; nowMs: number }): VNode {
+interface NodeTileProps {
+  readonly tile: Tile;
+  readonly isOutdated: boolean;
+  readonly nowMs: number;
+  /** The worst open alert of the node, and how many it has. */
+  readonly worst: { readonly entry: Entry; readonly count: number } | undefined;
+}
+
+function NodeTile({ tile, isOutdated, nowMs, worst }: NodeTileProps): VNode {
   const { isStale, leftMs, node, readings } = tile;
   const status = isOutdated ? 'UNKNOWN' : tile.status;
   const Icon = STATUS_ICONS[status];
@@ -67,6 +78,10 @@ function NodeTile({ tile, isOutdated, nowMs }: { tile: Tile; isOutdated: boolean
   const kind = `${hasLeft ? 'left' : status.toLowerCase()}${isStale || isOutdated ? ' stale' : ''}`;
   const values = METRICS.map((metric) => readingText(readings?.[metric] ?? null, messages.metrics[metric].unit));
   const age = ageText(tile, nowMs);
+  // A stale node shows its age instead.
+  const isCauseShown = worst !== undefined && !isOutdated && !hasLeft && worst.entry.alert.metric !== 'health_status';
+  const cause = isCauseShown ? `${metricName(worst.entry.alert.metric)}${worst.count > 1 ? ` +${worst.count - 1}` : ''}` : '';
+  const since = isCauseShown ? messages.alerts.since(minuteOfDay(worst.entry.sinceMs, nowMs)) : '';
   // The wall is rendered several times a second, while a tile changes once a second at most.
   return useMemo(
     () => (
@@ -76,6 +91,11 @@ function NodeTile({ tile, isOutdated, nowMs }: { tile: Tile; isOutdated: boolean
           <Icon />
           {hasLeft ? messages.nodes.left : word}
         </span>
+        {cause !== '' && (
+          <span class="cause">
+            <span>{cause}</span> <span>{since}</span>
+          </span>
+        )}
         <span class="readings">
           {METRICS.map((metric, m) => (
             <span key={metric} class="reading">
@@ -86,7 +106,7 @@ function NodeTile({ tile, isOutdated, nowMs }: { tile: Tile; isOutdated: boolean
         <span class="age">{age}</span>
       </a>
     ),
-    [node, kind, age, ...values],
+    [node, kind, age, cause, since, ...values],
   );
 }
 
