@@ -274,7 +274,6 @@ export const de: Messages = {
     end: 'Ende',
     stillOpen: 'noch offen',
     length: 'Dauer',
-    highest: 'Höchster Wert',
     meaning: 'Was das bedeutet',
     action: 'Was jetzt zu tun ist',
     showAround: 'Messwerte rundherum zeigen',

@@ -280,7 +280,6 @@ export const en = {
     end: 'End',
     stillOpen: 'still open',
     length: 'Duration',
-    highest: 'Highest value',
     meaning: 'What this means',
     action: 'What to do now',
     showAround: 'Show the measurements around it',

@@ -30,8 +30,6 @@ t.test('the changes of one alert are one episode', async (t) => {
     current: 'WARNING',
     fromMs: 10_000,
     toMs: 40_000,
-    peak: 97,
-    threshold: 80,
   });
   t.equal(episode?.changes.length, 4, 'each once, oldest first');
   t.same(

@@ -14,9 +14,6 @@ export interface Episode {
   readonly fromMs: number;
   /** Null: still open. */
   readonly toMs: number | null;
-  /** The highest value of its changes; for ERROR the longest time without data. */
-  readonly peak: number;
-  readonly threshold: number;
   /** Oldest first. */
   readonly changes: readonly Alert[];
 }
@@ -51,8 +48,6 @@ function episodeOf(unordered: readonly Alert[]): Episode {
     current: last.severity,
     fromMs: Date.parse(first.timestamp),
     toMs: last.resolved ? Date.parse(last.timestamp) : null,
-    peak: Math.max(...(raised.length > 0 ? raised : changes).map(({ value }) => value)),
-    threshold: (raised.at(-1) ?? last).threshold,
     changes,
   };
 }

@@ -36,7 +36,7 @@ export function EpisodePage({
       </main>
     );
   }
-  const { changes, current, fromMs, metric, node, peak, severity, toMs } = episode;
+  const { changes, current, fromMs, metric, node, severity, toMs } = episode;
   const shown = toMs === null ? current : severity;
   const Icon = SEVERITY_ICONS[shown];
   const last = changes.at(-1) as Alert;
@@ -47,7 +47,6 @@ export function EpisodePage({
     [text.begin, <Time ms={fromMs} nowMs={nowMs} />],
     [text.end, toMs === null ? text.stillOpen : <Time ms={toMs} nowMs={nowMs} />],
     [text.length, duration(((toMs ?? nowMs) - fromMs) / 1000)],
-    [text.highest, severity === 'ERROR' ? duration(peak) : `${decimal(peak)} ${unit}`],
   ];
   return (
     <main class={`page one${link.state === 'gone' ? ' lost' : ''}`}>
