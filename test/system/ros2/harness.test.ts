@@ -23,7 +23,13 @@ t.test('the harness receives the service with ROS 2', { skip, timeout: 900_000 }
   const prepared = temporaryFolder(t);
   const { status, stderr } = spawnSync(join(ROOT, 'bin/edge-health'), ['ros-setup', '--data', prepared], { encoding: 'utf8' });
   t.equal(status, 0, stderr);
-  const environment = { ...process.env, RMW_IMPLEMENTATION: MIDDLEWARE, ROS_DOMAIN_ID: '0', FASTDDS_BUILTIN_TRANSPORTS: 'UDPv4' };
+  const environment = {
+    ...process.env,
+    RMW_IMPLEMENTATION: MIDDLEWARE,
+    ROS_DOMAIN_ID: '0',
+    ROS_AUTOMATIC_DISCOVERY_RANGE: 'SUBNET',
+    FASTDDS_BUILTIN_TRANSPORTS: 'UDPv4',
+  };
 
   for (const transport of TRANSPORTS) {
     await t.test(`the service on ${transport}`, async (t) => {

@@ -160,7 +160,13 @@ t.test('rclnodejs works with the sourced ROS 2', { skip, timeout: 900_000 }, asy
 async function stateWith(t: Test, host: Host, data: string, changes: NodeJS.ProcessEnv): Promise<StatusDocument['ros']> {
   const service = await HostService.start(host, temporaryFolder(t), {
     config: { storage: { path: data } },
-    environment: { ...process.env, ROS_DOMAIN_ID: '0', FASTDDS_BUILTIN_TRANSPORTS: 'UDPv4', ...changes },
+    environment: {
+      ...process.env,
+      ROS_DOMAIN_ID: '0',
+      ROS_AUTOMATIC_DISCOVERY_RANGE: 'SUBNET',
+      FASTDDS_BUILTIN_TRANSPORTS: 'UDPv4',
+      ...changes,
+    },
   });
   const { ros: state } = await service.untilGet<StatusDocument>('/status', (status) => status.ros.transport !== 'off');
   await service.end();

@@ -48,8 +48,9 @@ export function buildInterfaces(folder: string): NodeJS.ProcessEnv {
     LD_LIBRARY_PATH: `${prefix}/lib:${process.env['LD_LIBRARY_PATH'] ?? ''}`,
     PYTHONPATH: `${python.split('\n')[0]}:${process.env['PYTHONPATH'] ?? ''}`,
     ROS_LOG_DIR: join(folder, 'log'),
-    // The shell that runs the tests may have another domain; only the tests use these hosts.
+    // The shell that runs the tests may have another domain or range; only the tests use these hosts.
     ROS_DOMAIN_ID: '0',
+    ROS_AUTOMATIC_DISCOVERY_RANGE: 'SUBNET',
     FASTDDS_BUILTIN_TRANSPORTS: 'UDPv4',
   };
 }
