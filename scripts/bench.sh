@@ -24,7 +24,7 @@ arguments=" $* "
 packages=
 if wanted service; then packages="netdata-core glances"; fi
 # Two DDS implementations with their code generators, a compiler, and network namespaces for the subscribers.
-if wanted ros; then packages="$packages cyclonedds-dev cyclonedds-tools fastddsgen g++ iproute2 libfastrtps-dev make"; fi
+if wanted ros || wanted fleet; then packages="$packages cyclonedds-dev cyclonedds-tools fastddsgen g++ iproute2 libfastrtps-dev make"; fi
 # Build tools of the package, and containers in which to install it.
 if wanted appliance; then packages="$packages debhelper debootstrap e2fsprogs g++ iproute2 libsystemd-dev make patchelf procps systemd-container"; fi
 if wanted dashboard; then packages="$packages chromium"; fi
