@@ -3,7 +3,6 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { thisMachine } from '../testkit/machine/machine-info.ts';
 import type { Outcome } from './support/outcome.ts';
 import { quantity, verdict } from './support/render.ts';
 import { saveOutcome } from './support/results.ts';
@@ -103,7 +102,6 @@ async function main(): Promise<number> {
     process.stdout.write(USAGE);
     return 0;
   }
-  const machine = thisMachine();
   const failed: string[] = [];
   for (const name of options.names) {
     if (interrupted) break;
@@ -113,7 +111,7 @@ async function main(): Promise<number> {
       failed.push(name);
       continue;
     }
-    saveOutcome(machine, name, outcome, ORDER);
+    saveOutcome(name, outcome, ORDER);
     for (const row of outcome.rows) {
       const baseline = row.baseline ? ` (${row.baseline.name}: ${quantity(row.baseline.value, row.unit)})` : '';
       process.stdout.write(`${row.figure}: ${quantity(row.value, row.unit)}${baseline} ${verdict(row).replaceAll('*', '')}\n`);

@@ -35,7 +35,8 @@ export class FleetAppliance {
     const config = {
       storage: { path: join(folder, 'data') },
       rest: { host: '127.0.0.1', port: PORT },
-      ros: { transport: 'embedded', domain_id: domainId, discovery_range: 'SUBNET' },
+      // With `auto` it would leave observing to the robots of the last fleet, which observe `always`.
+      ros: { transport: 'embedded', domain_id: domainId, discovery_range: 'SUBNET', observe: 'always' },
     };
     writeFileSync(this.#configFile, JSON.stringify(config)); // JSON is valid YAML.
     // As under systemd, the spool is in a folder in memory.

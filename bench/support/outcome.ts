@@ -23,9 +23,8 @@ export interface Measured extends Outcome {
   readonly measured: string;
   readonly node: string;
   readonly kernel: string;
+  readonly machine: Machine;
 }
 
-export interface Results {
-  readonly machine: Machine;
-  readonly programs: Readonly<Record<string, Measured>>;
-}
+/** The last results of each program, possibly of different machines. */
+export type Results = Readonly<Record<string, Measured>>;

@@ -1,4 +1,4 @@
-import type { Results, Row } from './outcome.ts';
+import type { Measured, Results, Row } from './outcome.ts';
 
 /** Three significant digits, with thousands separators. */
 export function number(value: number): string {
@@ -44,19 +44,12 @@ function line(row: Row): string {
 }
 
 /** The page bench/RESULTS.md. */
-export function renderResults({ machine, programs }: Results): string {
-  const { cpu, cores, memoryGigabytes, os } = machine;
-  const measured = Object.entries(programs);
+export function renderResults(results: Results): string {
+  const measured = Object.entries(results);
   return `# Benchmark results
 
 Written by \`npm run bench\` from \`bench/results.json\`; each figure was measured in the same run as its baseline.
-Smaller is better in every row. MB are 10^6 bytes.
-
-| machine | |
-|---|---|
-| CPU | ${cpu}, ${cores} cores |
-| memory | ${memoryGigabytes} GB |
-| OS | ${os} |
+Programs may have run on different machines, which "How it was measured" names. Smaller is better in every row. MB are 10^6 bytes.
 
 | figure | edge-health | baseline | edge-health is | target | |
 |---|---|---|---|---|---|
@@ -64,10 +57,10 @@ ${measured.flatMap(([, { rows }]) => rows.map(line)).join('\n')}
 
 ## How it was measured
 
-${measured
-  .map(
-    ([name, { measured: at, node, kernel, notes }]) =>
-      `### ${name}\n\n${at} UTC, Node ${node.slice(1)}, ${kernel}.\n\n${notes.map((note) => `- ${note}`).join('\n')}\n`,
-  )
-  .join('\n')}`;
+${measured.map(([name, one]) => `### ${name}\n\n${where(one)}\n\n${one.notes.map((note) => `- ${note}`).join('\n')}\n`).join('\n')}`;
+}
+
+function where({ measured, node, kernel, machine }: Measured): string {
+  const { cpu, cores, memoryGigabytes, os } = machine;
+  return `${measured} UTC, Node ${node.slice(1)}, ${kernel}; ${cpu}, ${cores} cores, ${memoryGigabytes} GB, ${os}.`;
 }
