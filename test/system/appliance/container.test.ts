@@ -8,6 +8,7 @@ import t from 'tap';
 import { Container } from '../../../testkit/container/container.ts';
 import { containersUnavailable, rootFilesystem, SUITES } from '../../../testkit/container/images.ts';
 import { ROOT } from '../../../testkit/service/service.ts';
+import { until } from '../../../testkit/wait.ts';
 
 t.setTimeout(600_000);
 const skip = containersUnavailable();
@@ -115,7 +116,6 @@ t.test('nothing of a machine remains, even if the test is killed', { skip }, asy
         .split('\n')
         .filter((mount) => mount.includes(name)),
     ];
-    for (let timeout = 100; left().length > 0 && timeout > 0; timeout -= 1) await new Promise((later) => setTimeout(later, 100));
-    t.same(left(), [], `${how}: no process, folder, control group, disk or mount of it is there any more`);
+    await until(`${how}: no process, folder, control group, disk or mount of it is left`, () => left().length === 0, { describe: left });
   }
 });

@@ -16,7 +16,7 @@ const skip = containersUnavailable();
 
 const NODE = 'health_monitor';
 /** Without a start limit, because the starts follow each other quickly. */
-const QUICK = '[Unit]\nStartLimitIntervalSec=0\n[Service]\nTimeoutAbortSec=2\n';
+const QUICK = '[Unit]\nStartLimitIntervalSec=0\n[Service]\nTimeoutAbortSec=2\nMemorySwapMax=0\n';
 const HOARD = 'globalThis.hoard = []; setInterval(() => hoard.push(Buffer.alloc(16 << 20, 1)), 20);';
 
 t.test('the cause of the end of each run is found', { skip }, async (t) => {

@@ -84,7 +84,11 @@ t.test('the scheduler watches the monitor', { skip }, async (t) => {
   await t.test('a killed monitor is detected within the schedule', async (t) => {
     const { runs } = await until(machine, 'health_check', () => true);
     await appliance.signal('KILL');
-    const { last } = await until(machine, 'health_check', (job) => job.runs > runs && /restart/i.test(job.last?.lines.join('\n') ?? ''));
+    const { last } = await until(
+      machine,
+      'health_check',
+      (job) => job.runs > runs && /restarted (?:once|\d+ times) since/.test(job.last?.lines.join('\n') ?? ''),
+    );
     t.equal(last?.status, 'WARNING', last?.lines.join('\n') ?? '');
   });
 });

@@ -21,6 +21,8 @@ const skip = containersUnavailable() || peersUnavailable();
 const CONFIG = '/etc/edge-health/edge_health_config.yaml';
 const HOOKS = '/etc/edge-health/shutdown.d';
 const STATE = '/var/lib/edge-health';
+/** The first hook waits for this file. */
+const GO = `${STATE}/go`;
 const NOBODY = 65_534;
 const NODE = '/usr/lib/edge-health/runtime/bin/node';
 /** Prints what is read from a socket, or why that is not possible. */
@@ -89,7 +91,11 @@ for (const suite of SUITES) {
       callSafeShutdown(host, VENDOR[suite], ...request);
 
     await machine.write('/etc/systemd/system/camera.service', unit(`echo camera stopped >> ${STATE}/order`, 10));
-    await machine.write(`${HOOKS}/10-park`, `#!/bin/sh\necho "park for $EDGE_HEALTH_SHUTDOWN_REASON" >> ${STATE}/order\nsleep 2\n`, '755');
+    await machine.write(
+      `${HOOKS}/10-park`,
+      `#!/bin/sh\necho "park for $EDGE_HEALTH_SHUTDOWN_REASON" >> ${STATE}/order\nwhile [ ! -e ${GO} ]; do sleep 0.1; done\n`,
+      '755',
+    );
     await machine.write(`${HOOKS}/20-save`, `#!/bin/sh\necho "save as $(id -un)" >> ${STATE}/order\n`, '755');
     await machine.sh('systemctl daemon-reload; systemctl enable --now --quiet camera');
     await configure(machine, { stop_units: '[camera.service]' });
@@ -121,17 +127,19 @@ for (const suite of SUITES) {
     t.match(await call('MANUAL', 'operator', 60), { success: true });
     await machine.until(async () => (await machine.run(['test', '-e', `${STATE}/order`])).code === 0, 120);
     await holdLock(machine);
+    await machine.write(GO, '');
     const aborted = await machine.untilJson<StatusDocument>('/status', ({ shutdown }) => shutdown.state === 'aborted');
     t.match(aborted.shutdown, {
       step: 'power',
       message: /the machine stays up.*inhibited by apt.*units left stopped: camera/,
     });
-    await machine.sh(`systemctl stop upgrade; systemctl start camera; rm ${STATE}/order`);
+    await machine.sh(`systemctl stop upgrade; systemctl start camera; rm ${STATE}/order ${GO}`);
 
     const accepted = await call('MAINTENANCE', 'Zoë', 60);
     t.match(accepted, { success: true, message: /^accepted: poweroff for MAINTENANCE within 60 s/ });
     t.comment(`answered in ${accepted.roundTripMs} ms`);
     t.match(await call('EMERGENCY', 'second', 60), { success: false, message: /already in progress: MAINTENANCE, requested by Zoë/ });
+    await machine.write(GO, '');
     t.comment(`off after ${(await secondsToEnd(machine)).toFixed(1)} s`);
     t.equal(await machine.read(`${STATE}/order`), 'park for MAINTENANCE\nsave as edge-health\ncamera stopped\n');
     await checkStore(t, machine);

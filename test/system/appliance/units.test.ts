@@ -71,13 +71,15 @@ async function ros2(t: Test, machine: Container): Promise<void> {
 
   await machine.write(setup, 'export ROS_DISTRO=jazzy; exit 1\n');
   t.notMatch(await restarted(), /^(AMENT|ROS_DISTRO)/m);
-  const warning = await machine.journal('edge-health', '--priority=warning');
-  t.match(warning, 'ROS 2: sourcing /opt/ros/jazzy/setup.bash ended the shell with status 1; going on without ROS 2');
+  const rosWarnings = async (): Promise<string[]> =>
+    (await machine.journal('edge-health', '--priority=warning')).split('\n').filter((line) => line.includes('ROS 2:'));
+  const warnings = await rosWarnings();
+  t.match(warnings.join('\n'), 'ROS 2: sourcing /opt/ros/jazzy/setup.bash ended the shell with status 1; going on without ROS 2');
 
   await machine.sh(`sed -i 's/^EDGE_HEALTH_ROS=.*/EDGE_HEALTH_ROS=none/; s/^#ROS_DOMAIN_ID=.*/ROS_DOMAIN_ID=42/' /etc/default/edge-health`);
   t.match(await restarted(), /^ROS_DOMAIN_ID=42$/m, 'the file for the environment counts');
   await machine.untilJson<{ ros: { domain_id: number } }>('/status', ({ ros }) => ros.domain_id === 42);
-  t.equal((await machine.journal('edge-health', '--priority=warning')).length, warning.length, 'none says nothing');
+  t.same(await rosWarnings(), warnings, 'none says nothing');
 }
 
 /** The drop-ins of docs/operate/sandbox.md, in their order. */

@@ -154,11 +154,15 @@ t.test('the shipped files work with real engines and real appliances', async (t)
 
   await t.test('a killed service is reported as down', async (t) => {
     await robot2.end('SIGKILL');
-    const down = await webhook.one(({ labels, status }) => labels['alertname'] === 'EdgeHealthDown' && status === 'firing', log);
+    const isDown = ({ labels, status }: Notification): boolean =>
+      labels['alertname'] === 'EdgeHealthDown' &&
+      status === 'firing' &&
+      /^(?:arm-cell|robot-2\.lab-1\.campus\.example)$/.test(labels['instance'] ?? '');
+    const down = await webhook.one(isDown, log);
     t.equal(down.labels['severity'], 'critical');
-    t.match(down.labels['instance'], /^(?:arm-cell|robot-2\.lab-1\.campus\.example)$/);
+    // A loaded machine may have missed a sample before, which is a warning.
     const others = webhook.notifications.filter(
-      ({ labels, status }) => labels['instance'] === down.labels['instance'] && status === 'firing',
+      ({ labels, status }) => labels['instance'] === down.labels['instance'] && labels['severity'] === 'critical' && status === 'firing',
     );
     t.same([...new Set(others.map(({ labels }) => labels['alertname']))], ['EdgeHealthDown'], 'and nothing else is reported of it');
   });

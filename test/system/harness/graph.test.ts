@@ -145,6 +145,7 @@ t.test('other nodes are ignored, invalid statuses are refused, and a second publ
     'alert_id=health_monitor/health_status/1',
     ...alert,
   ]);
+  await node.detailsUntil(({ subscribers }) => subscribers === 1);
   node.stream({ hz: 10, count: 30 });
   await watch.waitForCount('status', 30, () => true, TIMEOUT_SECONDS);
   await watch.waitFor('note', ({ text }) => /message refused.*status is "SPLENDID"/.test(text), TIMEOUT_SECONDS);

@@ -86,7 +86,7 @@ export class Traffic {
           `${what}: in order`,
         );
         const gone = missing(arrived, 1, COUNT);
-        const [first, last] = [gone[0] ?? COUNT, gone.at(-1) ?? 0];
+        const [first, last] = [gone[0] ?? COUNT + 1, gone.at(-1) ?? 0];
         t.ok(first > (this.#before.get(what) ?? 0), `${what}: what had arrived before is not gone`);
         t.same(gone, gone.length === 0 ? [] : range(first, last), `${what}: at most one gap (${gone.length} gone)`);
         t.ok(last <= COUNT - DEPTH, `${what}: nothing of the last ten is lost`);
