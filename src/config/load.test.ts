@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { temporaryFolder } from '../../testkit/folder.ts';
@@ -54,11 +54,13 @@ t.test('the file is that of the option, otherwise of the environment, otherwise 
     '/from/environment.yaml',
     'even if it does not exist, so that the error names it',
   );
-  t.match(configPath(null, {}, '/checkout.yaml'), /^(\/checkout\.yaml|\/etc\/edge-health\/edge_health_config\.yaml)$/);
-  t.match(
-    configPath(null, { EDGE_HEALTH_CONFIG: '' }, '/checkout.yaml'),
-    /^(\/checkout\.yaml|\/etc\/edge-health\/edge_health_config\.yaml)$/,
-  );
+  const installed = '/etc/edge-health/edge_health_config.yaml';
+  const checkout = file('checkout.yaml', 'node_name: arm\n');
+  const missing = join(folder, 'missing');
+  const existing = existsSync(installed) ? installed : checkout;
+  t.equal(configPath(null, {}, checkout, missing), existing);
+  t.equal(configPath(null, { EDGE_HEALTH_CONFIG: '' }, checkout, missing), existing);
+  t.equal(configPath(null, {}, missing, missing), installed, 'outside of a checkout the error names the file of the package');
 });
 
 t.test('the environment file of the units also applies to commands, after the environment', async (t) => {

@@ -8,7 +8,8 @@ const UNIT_ENVIRONMENT_FILE = '/etc/default/edge-health';
 
 /**
  * The configuration file, the first of: `--config`, EDGE_HEALTH_CONFIG, EDGE_HEALTH_CONFIG in the units' environment file, the package's
- * file in /etc if it exists, the checkout's file. A named file is returned even if it does not exist, so that the error names it.
+ * file in /etc if it exists, the checkout's file. A named file, and the package's file outside of a checkout, is returned even if it does
+ * not exist, so that the error names it.
  */
 export function configPath(
   option: string | null,
@@ -18,7 +19,7 @@ export function configPath(
 ): string {
   const named = option ?? (environment['EDGE_HEALTH_CONFIG'] || configOfUnits(unitEnvironmentFile));
   if (named) return named;
-  return existsSync(PACKAGE_FILE) ? PACKAGE_FILE : checkoutFile;
+  return existsSync(PACKAGE_FILE) || !existsSync(checkoutFile) ? PACKAGE_FILE : checkoutFile;
 }
 
 /** EDGE_HEALTH_CONFIG in an environment file, read as in systemd.exec(5): the last assignment, without quotes. */
