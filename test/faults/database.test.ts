@@ -36,7 +36,8 @@ async function damaged(bench: FaultBench, { observed, inject, noticedAtStart = f
   const isIntact = async (): Promise<boolean> =>
     existsSync(file) && statSync(file).isFile() && (await bench.databaseIsIntact().catch(() => false));
   await bench.checkEventually('a whole database is in its place', isIntact);
-  const recoverySeconds = (Date.now() - injectedMs) / 1000;
+  const intactMs = Date.now();
+  const recoverySeconds = (intactMs - injectedMs) / 1000;
   const target = `a whole database is in its place within ${NOTICED_TARGET_SECONDS} s`;
   bench.target(target, recoverySeconds <= NOTICED_TARGET_SECONDS, `${recoverySeconds.toFixed(1)} s`);
   await bench.recovered(Date.now(), 30);
@@ -49,7 +50,7 @@ async function damaged(bench: FaultBench, { observed, inject, noticedAtStart = f
   const after = (await bench.appliance.status()).storage;
   const isReported = noticed.quarantined.length > 0;
   if (!noticedAtStart) bench.check('/status has reported it', isReported);
-  if (isReported) return bench.finish({ observed, recoverySeconds, removedBeforeMs: flushedMs });
+  if (isReported) return bench.finish({ observed, recoverySeconds, removedBeforeMs: noticedAtStart ? intactMs : flushedMs });
   if (after.quarantined.length > 0) return bench.finish({ observed, recoverySeconds, removedBeforeMs: restartedMs });
   // Nothing may be missing that was not reported.
   return bench.finish({ observed: 'nothing was lost, and nothing had to be quarantined', recoverySeconds });

@@ -1,5 +1,4 @@
 /** Faults of the network: the interface goes down, changes or vanishes, and a link that loses frames. Measured on another computer. */
-import { spawnSync } from 'node:child_process';
 import { finish } from '../../testkit/container/finish.ts';
 import { Peer, VENDORS, type Vendor } from '../../testkit/dds/peers.ts';
 import { type Counted, outageOf } from '../../testkit/dds/streams.ts';
@@ -254,37 +253,6 @@ const LOSS_PERCENT = 30;
 const DELAY_MS = 200;
 const BAD_SECONDS = 60;
 
-/**
- * Degrades the link of the machine: by the kernel's netem if it exists, otherwise by the relay that is its link. Returns which one it was.
- */
-async function degradeLink(bench: FaultBench): Promise<string> {
-  const { interface: own, link, machine } = bench.lan;
-  const [program, args] = machine.command('tc', [
-    'qdisc',
-    'add',
-    'dev',
-    own.name,
-    'root',
-    'netem',
-    'loss',
-    `${LOSS_PERCENT}%`,
-    'delay',
-    `${DELAY_MS}ms`,
-  ]);
-  const hasNetem = spawnSync(program, args).status === 0;
-  if (!link) throw new Error('the link of the machine cannot be made bad');
-  // netem handles outgoing frames, the relay incoming ones; it then adds no delay.
-  await link.set(hasNetem ? { lossPercent: LOSS_PERCENT } : { lossPercent: LOSS_PERCENT, reorderPercent: 100, holdMs: DELAY_MS });
-  bench.teardown(() => restoreLink(bench, hasNetem));
-  return hasNetem ? 'tc netem and a relay' : 'a relay in the link, as this kernel has no netem';
-}
-
-async function restoreLink(bench: FaultBench, hasNetem: boolean): Promise<void> {
-  const { interface: own, link, machine } = bench.lan;
-  if (hasNetem) spawnSync(...machine.command('tc', ['qdisc', 'del', 'dev', own.name, 'root']));
-  await link?.set({ lossPercent: 0, reorderPercent: 0, holdMs: 0 });
-}
-
 fault(
   'loss-30-delay-200',
   {
@@ -296,8 +264,13 @@ fault(
     const subscribers = await Subscribers.start(bench);
     bench.beganMs = Date.now();
     await pause(3);
+    const { link } = bench.lan;
+    if (!link) throw new Error('the link of the machine cannot be degraded');
+    const restore = (): Promise<unknown> => link.set({ lossPercent: 0, reorderPercent: 0, holdMs: 0 });
+    bench.teardown(restore);
     const badMs = Date.now();
-    const how = await degradeLink(bench);
+    // In both directions.
+    await link.set({ lossPercent: LOSS_PERCENT, reorderPercent: 100, holdMs: DELAY_MS });
     const tookSeconds: number[] = [];
     let failed = 0;
     while (Date.now() < badMs + BAD_SECONDS * 1000) {
@@ -306,9 +279,9 @@ fault(
       else tookSeconds.push(seconds);
       await pause(1);
     }
-    const state = await bench.lan.link?.state();
+    const { forth, back } = await link.state();
     const goodMs = Date.now();
-    await restoreLink(bench, how.startsWith('tc'));
+    await restore();
     const topic = await subscribers.untilReceived(goodMs);
     const stored = await bench.stored(bench.beganMs, goodMs);
     const texts: string[] = [];
@@ -321,12 +294,12 @@ fault(
         `${vendor} received all but ${gone.length} of ${stored.length}, the median ${late[late.length >> 1]?.toFixed(1)} s late, at most ${late.at(-1)?.toFixed(1)} s`,
       );
     }
-    const lost = (state?.forth.lost ?? 0) + (state?.back.lost ?? 0);
-    bench.check('frames were lost', lost > 50, state);
+    const lost = forth.lost + back.lost;
+    bench.check('frames were lost', lost > 50, { forth, back });
     bench.check('REST answers', tookSeconds.length > 2, { tookSeconds, failed });
     bench.target('3 of 4 requests', tookSeconds.length >= 3 * failed, `${tookSeconds.length} answered, ${failed} not`);
     const sorted = tookSeconds.toSorted((a, b) => a - b);
-    const observed = `${how}: ${lost} frames lost; ${texts.join('; ')}; REST: ${sorted.length} of ${sorted.length + failed} answered, median ${sorted[sorted.length >> 1]?.toFixed(1)} s`;
+    const observed = `${lost} frames lost; ${texts.join('; ')}; REST: ${sorted.length} of ${sorted.length + failed} answered, median ${sorted[sorted.length >> 1]?.toFixed(1)} s`;
     return bench.finish({ observed, recoverySeconds: topic });
   },
 );

@@ -101,10 +101,11 @@ fault('sigkill-repeated', { expected: `${KILLS} kills, each just as an alert cha
 fault('sigkill-at-start', { expected: 'killed, and killed again at moments of its start, it starts with all its data' }, async (bench) => {
   const { machine, appliance } = bench;
   const before = await bench.serviceProcess();
+  let { pid } = before;
   let injectedMs = await bench.inject(() => appliance.signal('KILL'));
   for (const seconds of [0.05, 0.25, 0.45]) {
-    const { pid } = await bench.serviceProcess();
     await machine.until(async () => ![0, pid].includes(await appliance.mainPid()), 60);
+    pid = await appliance.mainPid();
     await pause(seconds);
     injectedMs = await bench.inject(() => machine.run(['systemctl', 'kill', '--signal=KILL', UNIT]));
   }

@@ -1,6 +1,6 @@
 /** Faults of sensors: sources of the metrics vanish and come back. */
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
-import type { Alert } from '../../src/core/alerts/alert.ts';
+import { type Alert, isAbout } from '../../src/core/alerts/alert.ts';
 import type { HealthStatus } from '../../src/core/health-status.ts';
 import { METRICS, type Metric } from '../../src/core/metrics.ts';
 import type { StatusDocument } from '../../src/http/api/schema.ts';
@@ -134,11 +134,10 @@ async function checkUnavailable(bench: FaultBench, metrics: readonly Metric[], f
   }
   for (const metric of METRICS.filter((name) => !metrics.includes(name))) {
     const { stream } = valuesOf(bench, metric, fromMs, toMs);
-    bench.check(
-      `${metric} is measured as before`,
-      stream.length > 0 && stream.every((value) => typeof value === 'number'),
-      stream.slice(0, 10),
-    );
+    // While this process is busy for a third of a second, the copied counters of the CPU stand still.
+    const mostNulls = metric === 'cpu_percent' ? stream.length / 10 : 0;
+    const nulls = stream.filter((value) => typeof value !== 'number');
+    bench.check(`${metric} is measured as before`, stream.length > 0 && nulls.length <= mostNulls, stream.slice(0, 10));
   }
   const { collectors } = await machine.json<StatusDocument>('/status');
   const problems = collectors.filter(({ available, problem }) => !available && problem !== null).map(({ metric }) => metric);
@@ -158,18 +157,18 @@ async function checkUnavailable(bench: FaultBench, metrics: readonly Metric[], f
   bench.check('/metrics does not have it', !exposed.some((line) => gauges.some((gauge) => line.startsWith(gauge))), exposed);
 }
 
+/** An ERROR about the disk names its path. */
+const metricOf = (alert: Alert): Metric => METRICS.find((metric) => isAbout(alert, metric)) as Metric;
+
 async function errorsOf(bench: FaultBench, metrics: readonly Metric[], resolved: boolean): Promise<Alert[]> {
   const { data } = await bench.machine.json<{ data: Alert[] }>(
     `/alerts?severity=ERROR&resolved=${resolved}&from=${new Date(bench.beganMs).toISOString()}`,
   );
-  return data.filter(({ metric }) => metrics.includes(metric as Metric));
+  return data.filter((alert) => metrics.includes(metricOf(alert)));
 }
 
 const isOneEach = (alerts: readonly Alert[], metrics: readonly Metric[]): boolean =>
-  alerts
-    .map(({ metric }) => metric)
-    .toSorted()
-    .join() === metrics.toSorted().join();
+  alerts.map(metricOf).toSorted().join() === metrics.toSorted().join();
 
 async function checkRaised(bench: FaultBench, metrics: readonly Metric[]): Promise<Alert[]> {
   const found = async (): Promise<boolean> => isOneEach(await errorsOf(bench, metrics, false), metrics);
