@@ -58,7 +58,8 @@ async function bundle(): Promise<Bundle> {
 Object.assign(globalThis, { innerWidth: 1366, innerHeight: 768 });
 const page = await bundle();
 
-export const NOW_MS = Date.UTC(2026, 2, 4, 12, 3, 10);
+/** In the time zone of this machine, in which the page shows times. */
+export const NOW_MS = new Date(2026, 2, 4, 12, 3, 10).getTime();
 
 export function statusOf(name: string, more: Partial<HealthStatus> = {}): HealthStatus {
   const timestamp = new Date(NOW_MS - 1000).toISOString();

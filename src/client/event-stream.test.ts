@@ -168,18 +168,17 @@ t.test('a connection without data is closed, before its first bytes and later; k
       let comments = 0;
       const timer = setInterval(() => {
         comments += 1;
-        if (visit === 4) keptOpen += 1;
-        if (visit === 4 || comments < 10) response.write(':\n\n');
+        // A busy machine may miss the first of them, and connect again.
+        if (visit >= 4) keptOpen = Math.max(keptOpen, comments);
+        if (visit >= 4 || comments < 10) response.write(':\n\n');
       }, 50);
       response.on('close', () => clearInterval(timer));
     },
     { dataTimeoutSeconds: 0.3 },
   );
-  await until('a fourth connection', () => asked.length === 4, { describe: () => closed });
+  await until('a fourth connection', () => asked.length >= 4, { describe: () => closed });
   t.match(closed, [/no response within 0\.3 s/, /no data for 0\.3 s/, /no data for 0\.3 s/]);
-  const before = closed.length;
-  await until('comments for three timeouts', () => keptOpen >= 18);
-  t.equal(closed.length, before, 'comments keep the connection');
+  await until('a connection is kept for three timeouts by comments', () => keptOpen >= 18);
 });
 
 t.test('a server that ends the stream can request a shorter pause', async (t) => {

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { fixtureNames, makeUnreadable, materialiseFixture, writeTree } from '../../testkit/machine/machines.ts';
+import { until } from '../../testkit/wait.ts';
 import { toHundredths } from '../core/metrics.ts';
 import { TemperatureSource } from './temperature.ts';
 
@@ -72,12 +73,7 @@ t.test('before the first search it has no value, and the first reading starts th
   t.equal(thermometer.source.choice, null);
   t.equal(await thermometer.problem(), 'looking for a sensor');
   await thermometer.source.search();
-  let celsius: number | null = null;
-  for (let turn = 0; turn < 500 && celsius === null; turn += 1) {
-    await new Promise((resolve) => setTimeout(resolve, 2));
-    celsius = await thermometer.read();
-  }
-  t.equal(celsius, 50);
+  t.equal(await until('a reading', () => thermometer.read()), 50);
 });
 
 t.test('unavailable while the file is empty, garbled, impossible, failing or absent, and back when it is', async (t) => {

@@ -58,14 +58,14 @@ t.test('a stream is ended after its lifetime, and its client resumes it without 
   t.teardown(() => clearInterval(publishing));
   const received: number[] = [];
   let last: string | null = null;
-  for (let stream = 0; stream < 5; stream += 1) {
+  // At least five, and as many as a slow machine needs.
+  for (let stream = 0; stream < 5 || received.length <= 100; stream += 1) {
     const text: string = await read(['health'], last);
     t.match(text, stream === 0 ? /^retry: 2000\nid: _\w+\n\n/ : /^retry: 2000\n\n/);
     t.match(text, /\n\nretry: 100\nid: [^\n]+\n\n$/, 'with the id to resume from and a short retry');
     last = lastIdOf(text);
     received.push(...[...text.matchAll(/"n":(\d+)/g)].map(([, n]) => Number(n)));
   }
-  t.ok(received.length > 100);
   const first = received[0] as number;
   t.same(
     received,

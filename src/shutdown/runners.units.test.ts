@@ -94,10 +94,17 @@ t.test('waiting for a unit that does not stop can be ended, and the helper cance
   const gone = new Promise<void>((resolve) => {
     cancelled = resolve;
   });
-  const path = await helper(t, (_, connection) => connection.once('close', cancelled));
+  let asked = (): void => undefined;
+  const isAsked = new Promise<void>((resolve) => {
+    asked = resolve;
+  });
+  const path = await helper(t, (_, connection) => {
+    connection.once('close', cancelled);
+    asked();
+  });
   const [begin] = await start(['hangs.service'], { PATH: '/nowhere' }, path);
   const running = (begin as () => RunningItem)();
-  await new Promise((later) => setTimeout(later, 50));
+  await isAsked;
   t.equal(await running.end(5), 'terminated');
   await gone;
   t.match(await running.ended, /without a response/);

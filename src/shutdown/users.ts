@@ -30,10 +30,12 @@ export class Users {
   /** The entries of /etc/passwd and /etc/group. */
   readonly #files: () => Promise<readonly [passwd: string[][], group: string[][]]>;
   readonly #environment: NodeJS.ProcessEnv;
+  readonly #answerMs: number;
   #queries = 0;
 
-  constructor(environment: NodeJS.ProcessEnv, etc = '/etc') {
+  constructor(environment: NodeJS.ProcessEnv, etc = '/etc', answerMs = ANSWER_MS) {
     this.#environment = environment;
+    this.#answerMs = answerMs;
     const entries = async (name: string): Promise<string[][]> => entriesOf(await readText(`${etc}/${name}`, 'utf8'));
     this.#files = shared(() => Promise.all([entries('passwd'), entries('group')]), PAUSE_MS);
   }
@@ -53,7 +55,7 @@ export class Users {
     const unknown = { uid, name: null, groups: [] };
     if (this.#queries >= MAX_CONCURRENT) return unknown;
     this.#queries += 1;
-    const options = { env: { ...this.#environment, LC_ALL: 'C' }, cwd: '/', timeout: ANSWER_MS, killSignal: 'SIGKILL' } as const;
+    const options = { env: { ...this.#environment, LC_ALL: 'C' }, cwd: '/', timeout: this.#answerMs, killSignal: 'SIGKILL' } as const;
     const answer = await new Promise<string>((resolve) => {
       execFile('id', [String(uid)], options, (error, stdout) => resolve(error ? '' : stdout));
     }).catch(() => ''); // The process could not be started.

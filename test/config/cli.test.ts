@@ -353,7 +353,7 @@ t.test('SIGHUP with an invalid file changes nothing and logs the reason; with a 
       path,
       `rest: {host: 127.0.0.1, port: 0}
 storage: {path: reload-data}
-thresholds: {memory: ${memory}}
+thresholds: {memory: ${memory}, disk: {warning: 99.98, critical: 99.99}}
 ${more}ros: {transport: 'off'}
 alerts: {raise_after_seconds: 0, clear_after_seconds: 0}
 `,

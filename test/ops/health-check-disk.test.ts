@@ -1,4 +1,4 @@
-import { appendFileSync, mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, readdirSync, statfsSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { temporaryFolder } from '../../testkit/folder.ts';
@@ -12,7 +12,8 @@ t.test('a full disk is reported, and a torn last line is removed', { skip: whyNo
   const check = { check: { min_free_megabytes: 10 } };
   t.match((await checkAt(site, check)).of(disk), { status: 'CRITICAL', message: /0\.0 GB free, 0\.0 GB are needed/ });
   const log = join(site.dataFolder, 'logs', readdirSync(join(site.dataFolder, 'logs'))[0] as string);
-  appendFileSync(log, `${'-'.repeat(4096 - (statSync(log).size % 4096) - 20)}\n`); // The rest of its block is shorter than a line.
+  const block = statfsSync(small.folder).bsize;
+  appendFileSync(log, `${'-'.repeat(block - (statSync(log).size % block) - 20)}\n`); // The rest of its block is shorter than a line.
   const whole = logOf(site);
   small.fill();
   t.match((await checkAt(site, check)).of('history'), { status: 'WARNING', remedy: /is full/ });

@@ -21,7 +21,7 @@ t.test('a service that is stopped has left, also after a restart of the observer
         node_name: name,
         publish_frequency: 5,
         thresholds: { disk: { warning: 99.8, critical: 99.9 } },
-        alerts: { raise_after_seconds: 3600, node_grace_seconds: 1 },
+        alerts: { raise_after_seconds: 3600, node_grace_seconds: 5 },
         ros: { transport: 'embedded', domain_id: domain, discovery_range: 'LOCALHOST' },
       },
       environment: NO_ROS,
@@ -43,8 +43,8 @@ t.test('a service that is stopped has left, also after a restart of the observer
   await untilRobot(observer, ({ timestamp }) => timestamp !== null);
   t.equal(await robot.end('SIGTERM'), 0);
   await untilRobot(observer, ({ left }) => left !== null);
-  // Three periods and the grace are 1.6 s: a node that vanished would be an ERROR by now.
-  await untilRobot(observer, ({ age_seconds }) => (age_seconds ?? 0) > 3);
+  // Three periods and the grace are 5.6 s: a node that vanished would be an ERROR by now.
+  await untilRobot(observer, ({ age_seconds }) => (age_seconds ?? 0) > 7);
   t.same(await staleAlerts(observer), []);
   t.equal((await observer.json<StatusDocument>('/status')).status, 'OK', 'a node that left makes nothing worse');
   t.equal(await observer.end('SIGTERM'), 0);

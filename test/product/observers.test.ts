@@ -16,7 +16,7 @@ t.test('of several appliances that miss a robot one publishes the alert on the g
       config: {
         node_name,
         publish_frequency: 5,
-        alerts: { raise_after_seconds: 3600, node_grace_seconds: 1 },
+        alerts: { raise_after_seconds: 3600, node_grace_seconds: 5 },
         ros: { transport: 'embedded', domain_id: domain, discovery_range: 'LOCALHOST' },
       },
       environment: NO_ROS,

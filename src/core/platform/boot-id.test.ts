@@ -14,5 +14,6 @@ t.test('a boot is identified by the kernel’s boot id and the start of process 
   const fields = Array.from({ length: 50 }, (_, n) => String(n + 3)); // Named by their numbers in proc(5), from the third on.
   writeFileSync(join(folder, '1/stat'), `1 (a (strange) name) ${fields.join(' ')}\n`);
   t.equal(readBootId(folder), '9b1c/22');
+  t.match(readBootId('/proc'), /^[0-9a-f-]{36}\//);
   t.equal(readBootId('/proc'), readBootId('/proc'));
 });
