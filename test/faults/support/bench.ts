@@ -291,11 +291,11 @@ export class FaultBench implements Machine {
     this.check('the event stream, resumed, brought every stored status', missed.length === 0, stampsText(missed));
     await this.checkAsync('SQLite finds nothing wrong with the database', () => this.databaseIsIntact());
     if (counts) return { observed, recoverySeconds, ...counts };
-    const { alertsLost, notes } = await this.#lostAlerts(fromMs, toMs);
+    const { alertsLost, notes } = await this.#lostAlerts(fromMs, toMs, removedBeforeMs);
     return { observed, recoverySeconds, samplesLost: missingSamples(stored, 1000 / this.hertz, fromMs, toMs), alertsLost, notes };
   }
 
-  async #lostAlerts(fromMs: number, toMs: number): Promise<{ alertsLost: number | null; notes: string[] }> {
+  async #lostAlerts(fromMs: number, toMs: number, removedBeforeMs: number): Promise<{ alertsLost: number | null; notes: string[] }> {
     if (!this.load) return { alertsLost: null, notes: [] };
     const inSpan = (ms: number): boolean => ms >= fromMs && ms < toMs;
     const changes = await this.#changes(fromMs - 1000);
@@ -306,6 +306,8 @@ export class FaultBench implements Machine {
     const received = [...this.stream.alerts, ...(this.topic?.alerts ?? [])].map(({ it }) => it);
     const own = received.filter(({ metric, timestamp }) => metric === LOAD_METRIC && inSpan(Date.parse(timestamp)));
     const unstored = [...new Set(own.map(changeKey))].filter((key) => !known.has(key));
+    const lost = own.filter((alert) => Date.parse(alert.timestamp) >= removedBeforeMs && !known.has(changeKey(alert)));
+    this.check('every change of an alert that an observer received is in the history', lost.length === 0, lost);
     const turns = this.load.turns.filter(({ atMs }) => inSpan(atMs));
     const answers = changes.map(({ timestamp, resolved }) => ({ atMs: Date.parse(timestamp), resolved }));
     const unseen = turnsWithoutAlert(turns, answers, 2000 / this.hertz);
