@@ -17,6 +17,9 @@ const MAX_JOBS = 8;
 const ACCEPTED_SKIP = /needs a sourced ROS 2/;
 const USAGE_STATUS = 64;
 
+// Tests compare the modes of files.
+process.umask(0o022);
+
 const print = (text: string): void => void process.stdout.write(`${text}\n`);
 
 function duration(seconds: number): string {

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'no
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { temporaryFolder } from '../../testkit/folder.ts';
+import { MachineTree } from '../../testkit/machine/machine-tree.ts';
 import {
   checkAt,
   configure,
@@ -17,13 +18,17 @@ import {
 import { ROOT, RunningService } from '../../testkit/service/service.ts';
 import { until } from '../../testkit/wait.ts';
 
-/** The machine that runs the tests may be busy, hot and full. */
+/** The machine that runs the tests may be busy and full, and its power supply weak. */
 const CALM = { alerts: { raise_after_seconds: 3600 } };
 const synchronised = 'echo NTP=yes; echo NTPSynchronized=yes';
 
 async function running(t: Test, config: Record<string, unknown> = {}): Promise<{ site: Site; service: RunningService }> {
   const folder = temporaryFolder(t);
-  const service = await RunningService.start(folder, { config: { node_name: 'robot1', ...CALM, ...config } });
+  const machine = new MachineTree(t, 'vm-no-sensors');
+  const service = await RunningService.start(folder, {
+    config: { node_name: 'robot1', ...CALM, ...config },
+    arguments: machine.arguments,
+  });
   t.teardown(() => service.end('SIGKILL'));
   await service.until<{ status: string }>('/status', ({ status }) => status !== 'UNKNOWN', 120);
   const site = siteAt(t, service.url, folder);
