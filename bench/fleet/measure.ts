@@ -175,7 +175,7 @@ class Trial {
 
   /** Counts the statuses and alerts that were sent in the given time, and those of them that the appliance stored. */
   async #compare(fromMs: number, toMs: number): Promise<Pick<FleetResult, 'sent' | 'stored' | 'alertsSent' | 'alertsStored'>> {
-    const range = `from=${new Date(fromMs).toISOString()}&to=${new Date(toMs - 1).toISOString()}`;
+    const range = `from=${new Date(fromMs).toISOString()}&to=${new Date(toMs).toISOString()}`;
     const events = await Promise.all(this.#hosts.map((host) => host.ask({ do: 'sent', fromMs, toMs }, 'sent')));
     let [sent, stored] = [0, 0];
     for (const { name, count } of events.flatMap(({ robots }) => robots)) {
