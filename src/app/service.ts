@@ -123,7 +123,7 @@ export class Service {
       clocks,
       1 / config.publish_frequency,
       (sample) => this.#onSample(sample),
-      () => disk.readings(),
+      (nowSeconds) => disk.readings(nowSeconds),
     );
     this.#store = new Store({
       dataPath: options.dataPath,

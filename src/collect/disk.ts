@@ -110,9 +110,8 @@ export class DiskSource implements Source {
     this.#statfsInPlace = inPlace;
   }
 
-  /** The current state of each path. */
-  readings(): DiskReading[] {
-    const now = this.#nowSeconds();
+  /** The state of each path at a time in monotonic seconds. */
+  readings(now: number = this.#nowSeconds()): DiskReading[] {
     return this.#paths.map(({ path, percent, problem, readingSince, readSeconds }) => {
       const waiting = readingSince === null ? 0 : now - readingSince;
       if (waiting > SLOW_SECONDS) return { path, percent: null, problem: `no response for ${waiting.toFixed(1)} s` };

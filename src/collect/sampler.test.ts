@@ -7,7 +7,7 @@ import type { Sample } from '../core/health-status.ts';
 import { METRICS, type Metric } from '../core/metrics.ts';
 import type { Clocks } from '../core/time/time.ts';
 import { CpuSource } from './cpu.ts';
-import { DiskSource } from './disk.ts';
+import { DiskSource, type Statfs } from './disk.ts';
 import { MemorySource } from './memory.ts';
 import { DEADLINE_SECONDS, Probe } from './probe.ts';
 import { Sampler, type SamplerCounts } from './sampler.ts';
@@ -368,6 +368,29 @@ t.test('a source that always takes longer than the deadline is never available',
   t.ok(bench.taken.length >= 9);
   t.same([...new Set(bench.values('disk_percent').slice(1))], [null]);
   t.same([...new Set(bench.values('memory_percent'))], [20]);
+});
+
+t.test('waiting for another source does not make the paths of the disk unavailable', async (t) => {
+  const machine = new Machine();
+  machine.latenessSeconds = 0.01;
+  const now = (): number => machine.monotonicSeconds();
+  const used: Statfs = (_path, callback) => callback(null, { blocks: 100, bfree: 60, bavail: 60 });
+  const disk = new DiskSource(['/'], now, used, (_path, callback) => callback(false));
+  const slow = new FakeSource('temperature');
+  slow.behave = (callback) => machine.after(0.75, () => callback(null, 40));
+  const samples: Sample[] = [];
+  const probes = [slow, disk].map((source) => new Probe(source, now));
+  const take = (sample: Sample): void => void samples.push(sample);
+  const sampler = new Sampler(probes, machine, 1, take, (nowSeconds) => disk.readings(nowSeconds));
+  machine.inPlace(() => {
+    sampler.start(0.25);
+    machine.runUntil(10);
+  });
+  t.ok(samples.length >= 9);
+  for (const { disks, readings } of samples) {
+    t.equal(readings.disk_percent, 40);
+    t.same(disks, [{ path: '/', percent: 40, problem: null }]);
+  }
 });
 
 t.test('at 10 Hz the grace period is half a sampling interval', async (t) => {

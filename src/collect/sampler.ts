@@ -22,7 +22,7 @@ export class Sampler {
   readonly #clocks: Clocks;
   readonly #periodSeconds: number;
   readonly #onSample: (sample: Sample) => void;
-  readonly #readDisks: () => readonly DiskReading[];
+  readonly #readDisks: (nowSeconds: number) => readonly DiskReading[];
   readonly #sleeper = new Int32Array(new SharedArrayBuffer(4));
   #grid: Grid | null = null;
   #nextInterval = 0;
@@ -39,7 +39,7 @@ export class Sampler {
     clocks: Clocks,
     periodSeconds: number,
     onSample: (sample: Sample) => void,
-    readDisks: () => readonly DiskReading[] = () => [],
+    readDisks: (nowSeconds: number) => readonly DiskReading[] = () => [],
   ) {
     this.#probes = probes;
     this.#clocks = clocks;
@@ -148,6 +148,6 @@ export class Sampler {
     const readings: Record<Metric, Reading> = { cpu_percent: null, memory_percent: null, disk_percent: null, temperature: null };
     for (const probe of this.#probes) readings[probe.metric] = probe.reading(now);
     const { interval, monotonicSeconds, timestampMs } = open;
-    this.#onSample({ interval, monotonicSeconds, timestampMs, readings, disks: this.#readDisks() });
+    this.#onSample({ interval, monotonicSeconds, timestampMs, readings, disks: this.#readDisks(now) });
   }
 }
