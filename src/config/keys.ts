@@ -3,7 +3,7 @@ import * as v from 'valibot';
 import { CRON_ALLOWED, isTimeZone, scheduleProblem } from './cron.ts';
 
 /** Metadata of a configuration key beyond its type, range and default. */
-type KeyNotes = {
+export type KeyNotes = {
   readonly unit?: string;
   /** Whether `systemctl reload` (SIGHUP) applies it. */
   readonly reload?: boolean;
@@ -13,7 +13,7 @@ type KeyNotes = {
   readonly secret?: boolean;
 };
 
-export const about = <T>(description: string, notes: KeyNotes = {}): v.MetadataAction<T, KeyNotes & { description: string }> =>
+const about = <T>(description: string, notes: KeyNotes = {}): v.MetadataAction<T, KeyNotes & { description: string }> =>
   v.metadata({ description, ...notes });
 
 export const positive = (max: number) => v.pipe(v.number(), v.finite(), v.gtValue(0), v.maxValue(max));
@@ -25,14 +25,22 @@ export const visible = v.rawCheck<string>(({ addIssue, dataset }) => {
 });
 export const text = v.pipe(v.string(), v.minLength(1), v.maxLength(4096), visible);
 
+/** A key with a default. */
+export const key = <S extends v.GenericSchema>(schema: S, fallback: v.InferInput<S>, description: string, notes?: KeyNotes) =>
+  v.optional(v.pipe(schema, about<v.InferOutput<S>>(description, notes)), fallback);
+
+/** A key that is not set by default. `defaultIs` describes what then applies. */
+export const unset = <S extends v.GenericSchema>(schema: S, defaultIs: string, description: string, notes?: KeyNotes) =>
+  v.optional(v.nullable(v.pipe(schema, about<v.InferOutput<S>>(description, { ...notes, defaultIs }))), null);
+
 /** A section of keys. It may be missing or empty; an unknown key in it is an error. */
 export const section = <T extends v.ObjectEntries>(entries: T) => v.nullish(v.strictObject(entries), {} as never);
 
 /** The keys `warning` and `critical` of a metric. parse.ts checks that warning is below critical. */
 export function threshold(what: string, unit: string, warning: number, critical: number, min: number, max: number) {
-  const limit = (severity: string) =>
-    v.pipe(between(min, max), about(`Raise ${severity} at or above this ${what}.`, { unit, reload: true }));
-  return section({ warning: v.optional(limit('WARNING'), warning), critical: v.optional(limit('CRITICAL'), critical) });
+  const limit = (severity: string, fallback: number) =>
+    key(between(min, max), fallback, `Raise ${severity} at or above this ${what}.`, { unit, reload: true });
+  return section({ warning: limit('WARNING', warning), critical: limit('CRITICAL', critical) });
 }
 
 /** An IP address, optionally with the prefix length of a network. */
@@ -51,7 +59,7 @@ export const addressOrNetwork = v.pipe(
 
 /** The schedule of a job: a cron expression, or off. */
 export const schedule = (what: string, cron: string) =>
-  v.optional(
+  key(
     v.pipe(
       text,
       v.regex(/^\S/, CRON_ALLOWED),
@@ -59,9 +67,10 @@ export const schedule = (what: string, cron: string) =>
         const problem = dataset.typed ? scheduleProblem(dataset.value) : null;
         if (problem !== null) addIssue({ message: problem });
       }),
-      about(`When ${what}.`, { reload: true }),
     ),
     cron,
+    `When ${what}.`,
+    { reload: true },
   );
 
 export const timeZone = v.pipe(v.string(), v.regex(/^[A-Za-z0-9_+/-]{1,64}$/, 'a time zone such as Europe/Berlin'), v.check(isTimeZone));

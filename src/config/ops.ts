@@ -1,25 +1,18 @@
 import * as v from 'valibot';
 import { NODE_NAME, NODE_NAME_ALLOWED } from '../core/node-name.ts';
 import * as keys from './keys.ts';
-import { between, integer, schedule, section, text, timeZone } from './keys.ts';
+import { between, integer, type KeyNotes, schedule, section, text, timeZone } from './keys.ts';
 
-/** `systemctl reload edge-health-ops` applies all of these keys to the scheduler; jobs read the file when they start. */
-const about = <T>(description: string, notes: Parameters<typeof keys.about>[1] = {}) =>
-  keys.about<T>(description, { ...notes, reload: true });
+/** `systemctl reload edge-health-ops` applies all keys of `ops` to the scheduler; jobs read the file when they start. */
+const key = <S extends v.GenericSchema>(schema: S, fallback: v.InferInput<S>, description: string, notes?: KeyNotes) =>
+  keys.key(schema, fallback, description, { ...notes, reload: true });
+const unset = <S extends v.GenericSchema>(schema: S, defaultIs: string, description: string, notes?: KeyNotes) =>
+  keys.unset(schema, defaultIs, description, { ...notes, reload: true });
 
 const jobTimeout = (job: string, seconds: number) =>
-  v.optional(
-    v.pipe(
-      integer(1, 86_400),
-      about(`Timeout of a scheduled ${job} run. After it, the run is stopped and counts as failed.`, { unit: 's' }),
-    ),
-    seconds,
-  );
+  key(integer(1, 86_400), seconds, `Timeout of a scheduled ${job} run. After it, the run is stopped and counts as failed.`, { unit: 's' });
 
-const optionalText = (meaning: string, defaultIs: string, notes: Parameters<typeof keys.about>[1] = {}) =>
-  v.optional(v.nullable(v.pipe(text, about(meaning, { defaultIs, ...notes }))), null);
-
-const listOf = (meaning: string) => v.optional(v.pipe(v.array(text), v.maxLength(256), about(meaning)), []);
+const listOf = (description: string) => key(v.pipe(v.array(text), v.maxLength(256)), [], description);
 
 const SEVERITY = v.picklist(['WARNING', 'ERROR', 'CRITICAL']);
 
@@ -32,18 +25,13 @@ export const opsSchema = section({
   collect_alerts: schedule('collect_alerts runs', '*/5 * * * *'),
   backup_logs: schedule('backup_logs runs', '0 0 * * *'),
   generate_7day_report: schedule('generate_7day_report runs', 'off'),
-  timezone: v.optional(
-    v.nullable(v.pipe(timeZone, about('Time zone of the schedules and of quiet hours.', { defaultIs: "this machine's" }))),
-    null,
-  ),
-  catch_up: v.optional(
-    v.pipe(
-      v.array(v.picklist(['health_check', 'collect_alerts', 'backup_logs', 'generate_7day_report'])),
-      about('Jobs to run once as soon as possible if the machine was off or suspended at their scheduled time.'),
-    ),
+  timezone: unset(timeZone, "this machine's", 'Time zone of the schedules and of quiet hours.'),
+  catch_up: key(
+    v.array(v.picklist(['health_check', 'collect_alerts', 'backup_logs', 'generate_7day_report'])),
     ['backup_logs', 'generate_7day_report'],
+    'Jobs to run once as soon as possible if the machine was off or suspended at their scheduled time.',
   ),
-  keep_days: v.optional(v.pipe(integer(8, 3650), about('Retention of the files of metrics, alerts and logs.', { unit: 'days' })), 90),
+  keep_days: key(integer(8, 3650), 90, 'Retention of the files of metrics, alerts and logs.', { unit: 'days' }),
   timeouts: section({
     health_check: jobTimeout('health_check', 60),
     collect_metrics: jobTimeout('collect_metrics', 30),
@@ -52,114 +40,82 @@ export const opsSchema = section({
     generate_7day_report: jobTimeout('generate_7day_report', 600),
   }),
   check: section({
-    nodes: v.optional(
-      v.pipe(
-        v.array(v.pipe(v.string(), v.regex(NODE_NAME, `node names of ${NODE_NAME_ALLOWED}`))),
-        v.maxLength(256),
-        about(
-          'Nodes that must always be on the graph, by the node_name of their statuses. If one leaves the graph, ERROR is raised as well.',
-        ),
-      ),
+    nodes: key(
+      v.pipe(v.array(v.pipe(v.string(), v.regex(NODE_NAME, `node names of ${NODE_NAME_ALLOWED}`))), v.maxLength(256)),
       [],
+      'Nodes that must always be on the graph, by the node_name of their statuses. If one leaves the graph, ERROR is raised as well.',
     ),
-    node_max_age_seconds: v.optional(
-      v.pipe(integer(1, 86_400), about('Maximum age of the last status of such a node.', { unit: 's' })),
-      30,
-    ),
+    node_max_age_seconds: key(integer(1, 86_400), 30, 'Maximum age of the last status of such a node.', { unit: 's' }),
     containers: listOf('Names of Docker or Podman containers that must be running.'),
-    sample_max_age_seconds: v.optional(
-      v.pipe(integer(1, 86_400), about('Maximum age of the last sample of this machine.', { unit: 's' })),
-      10,
-    ),
-    min_free_megabytes: v.optional(
-      v.pipe(
-        integer(0, 10_000_000),
-        about('Minimum free space on every file system of disk.paths and of the data folder.', { unit: 'MB' }),
-      ),
-      2000,
-    ),
-    backup_max_age_hours: v.optional(v.pipe(integer(1, 8760), about('Maximum age of the last backup.', { unit: 'h' })), 26),
-    clock: v.optional(v.pipe(v.boolean(), about('Whether the clock must be synchronised.')), true),
+    sample_max_age_seconds: key(integer(1, 86_400), 10, 'Maximum age of the last sample of this machine.', { unit: 's' }),
+    min_free_megabytes: key(integer(0, 10_000_000), 2000, 'Minimum free space on every file system of disk.paths and of the data folder.', {
+      unit: 'MB',
+    }),
+    backup_max_age_hours: key(integer(1, 8760), 26, 'Maximum age of the last backup.', { unit: 'h' }),
+    clock: key(v.boolean(), true, 'Whether the clock must be synchronised.'),
   }),
   backup: section({
-    keep: v.optional(v.pipe(integer(1, 1000), about('Number of backups to keep.')), 14),
-    reserve_megabytes: v.optional(
-      v.pipe(integer(0, 10_000_000), about('Minimum free space after a backup; if less would be left, no backup is made.', { unit: 'MB' })),
-      500,
-    ),
-    journal_hours: v.optional(v.pipe(integer(0, 8760), about('Length of the journal in a backup; 0: none.', { unit: 'h' })), 48),
+    keep: key(integer(1, 1000), 14, 'Number of backups to keep.'),
+    reserve_megabytes: key(integer(0, 10_000_000), 500, 'Minimum free space after a backup; if less would be left, no backup is made.', {
+      unit: 'MB',
+    }),
+    journal_hours: key(integer(0, 8760), 48, 'Length of the journal in a backup; 0: none.', { unit: 'h' }),
     copy_to: listOf(
       'Targets to which each backup is copied: a mounted folder (/mnt/usb/backups), an rsync target (user@host:path or rsync://host/module/path) or s3://bucket/prefix.',
     ),
-    s3_endpoint: optionalText('Address of an S3-compatible server, such as https://minio.lab.example:9000.', "Amazon's"),
-    s3_region: optionalText('Region of the bucket.', 'none'),
-    s3_credentials_file: optionalText(
-      'File with aws_access_key_id and aws_secret_access_key, in the format of the AWS tools.',
+    s3_endpoint: unset(text, "Amazon's", 'Address of an S3-compatible server, such as https://minio.lab.example:9000.'),
+    s3_region: unset(text, 'none', 'Region of the bucket.'),
+    s3_credentials_file: unset(
+      text,
       'the environment',
+      'File with aws_access_key_id and aws_secret_access_key, in the format of the AWS tools.',
     ),
   }),
   notify: section({
-    min_severity: v.optional(v.pipe(SEVERITY, about('Notify alerts of at least this severity.')), 'WARNING'),
-    failed_jobs: v.optional(v.pipe(v.boolean(), about('Notify when a job fails, and when it succeeds again.')), true),
-    group_seconds: v.optional(
-      v.pipe(integer(0, 3600), about('Group the updates within this time into one notification.', { unit: 's' })),
-      30,
+    min_severity: key(SEVERITY, 'WARNING', 'Notify alerts of at least this severity.'),
+    failed_jobs: key(v.boolean(), true, 'Notify when a job fails, and when it succeeds again.'),
+    group_seconds: key(integer(0, 3600), 30, 'Group the updates within this time into one notification.', { unit: 's' }),
+    repeat_hours: key(between(0, 8760), 4, 'Repeat the notification at this interval while an alert or a failed job is open; 0: never.', {
+      unit: 'h',
+    }),
+    quiet_hours: unset(
+      v.pipe(v.string(), v.regex(CLOCK_RANGE, 'a range of local time such as 22:00-07:00')),
+      'none',
+      'Range of local time in which only quiet_min_severity and above is notified; the rest is notified afterwards.',
     ),
-    repeat_hours: v.optional(
-      v.pipe(
-        between(0, 8760),
-        about('Repeat the notification at this interval while an alert or a failed job is open; 0: never.', { unit: 'h' }),
-      ),
-      4,
-    ),
-    quiet_hours: v.optional(
-      v.nullable(
-        v.pipe(
-          v.string(),
-          v.regex(CLOCK_RANGE, 'a range of local time such as 22:00-07:00'),
-          about('Range of local time in which only quiet_min_severity and above is notified; the rest is notified afterwards.', {
-            defaultIs: 'none',
-          }),
-        ),
-      ),
-      null,
-    ),
-    quiet_min_severity: v.optional(v.pipe(SEVERITY, about('Notify alerts of at least this severity even in quiet hours.')), 'CRITICAL'),
-    dashboard_url: optionalText(
-      'Address of the dashboard as the readers of notifications reach it.',
+    quiet_min_severity: key(SEVERITY, 'CRITICAL', 'Notify alerts of at least this severity even in quiet hours.'),
+    dashboard_url: unset(
+      text,
       'http, the name of this machine and rest.port',
+      'Address of the dashboard as the readers of notifications reach it.',
     ),
     webhook: section({
-      url: optionalText(
-        'URL to which notifications are posted. It can contain a secret: logs and errors show only scheme, host and port, and backups omit it.',
+      url: unset(
+        text,
         'none',
+        'URL to which notifications are posted. It can contain a secret: logs and errors show only scheme, host and port, and backups omit it.',
         { secret: true },
       ),
-      url_file: v.optional(
-        v.nullable(
-          v.pipe(
-            text,
-            v.regex(/^(?![a-z][a-z0-9+.-]*:\/\/)/i, 'the path of a file'),
-            about('File whose first line is the URL, instead of url. It is read again for each notification.', { defaultIs: 'none' }),
-          ),
-        ),
-        null,
+      url_file: unset(
+        v.pipe(text, v.regex(/^(?![a-z][a-z0-9+.-]*:\/\/)/i, 'the path of a file')),
+        'none',
+        'File whose first line is the URL, instead of url. It is read again for each notification.',
       ),
-      token_file: optionalText('File whose content is sent as a bearer token.', 'none'),
-      template_file: optionalText('File with a Mustache template of the body.', 'a JSON document'),
-      content_type: v.optional(v.pipe(text, about('Content-Type of the body.')), 'application/json'),
-      ca_file: optionalText('File with the certificates (PEM) to trust instead of the public authorities.', 'none'),
+      token_file: unset(text, 'none', 'File whose content is sent as a bearer token.'),
+      template_file: unset(text, 'a JSON document', 'File with a Mustache template of the body.'),
+      content_type: key(text, 'application/json', 'Content-Type of the body.'),
+      ca_file: unset(text, 'none', 'File with the certificates (PEM) to trust instead of the public authorities.'),
     }),
-    command: optionalText('Program to run for each notification, with the JSON document on its standard input.', 'none'),
+    command: unset(text, 'none', 'Program to run for each notification, with the JSON document on its standard input.'),
     email: section({
-      host: optionalText('SMTP server.', 'none: no e-mail'),
-      port: v.optional(v.pipe(integer(1, 65_535), about('Port of the SMTP server.')), 587),
-      security: v.optional(v.pipe(v.picklist(['starttls', 'tls', 'none']), about('Encryption of the connection.')), 'starttls'),
-      user: optionalText('User name for the login.', 'none: no login'),
-      password_file: optionalText('File with the password for the login.', 'none'),
-      from: optionalText('Sender.', 'edge-health@ and the name of this machine'),
+      host: unset(text, 'none: no e-mail', 'SMTP server.'),
+      port: key(integer(1, 65_535), 587, 'Port of the SMTP server.'),
+      security: key(v.picklist(['starttls', 'tls', 'none']), 'starttls', 'Encryption of the connection.'),
+      user: unset(text, 'none: no login', 'User name for the login.'),
+      password_file: unset(text, 'none', 'File with the password for the login.'),
+      from: unset(text, 'edge-health@ and the name of this machine', 'Sender.'),
       to: listOf('Recipients.'),
-      ca_file: optionalText('File with the certificates (PEM) to trust instead of the public authorities.', 'none'),
+      ca_file: unset(text, 'none', 'File with the certificates (PEM) to trust instead of the public authorities.'),
     }),
   }),
 });
