@@ -97,26 +97,26 @@ export function isSecretAt(path: readonly (string | number)[]): boolean {
   return secretKeys.some((key) => prefix.startsWith(`${key}.`) || `${key}.`.startsWith(prefix));
 }
 
-/** The allowed values at a path of the document, in words; the path may be that of a section. */
-export function allowedAt(path: readonly (string | number)[]): string {
-  let node = unwrap(configSchema as unknown as SchemaNode).node;
+function nodeAt(path: readonly (string | number)[]): SchemaNode | null {
+  let { node } = unwrap(configSchema as unknown as SchemaNode);
   for (const part of path) {
     const next = typeof part === 'number' ? node.item : node.entries?.[part];
-    if (!next) return 'nothing';
+    if (!next) return null;
     node = unwrap(next).node;
   }
+  return node;
+}
+
+/** The allowed values at a path of the document, in words; the path may be that of a section. */
+export function allowedAt(path: readonly (string | number)[]): string {
+  const node = nodeAt(path);
+  if (!node) return 'nothing';
   return node.entries ? `a section with the keys ${Object.keys(node.entries).join(', ')}` : allowedFor(node);
 }
 
 /** The names of the keys in the section at a path. */
 export function keysAt(path: readonly (string | number)[]): string[] {
-  let node = unwrap(configSchema as unknown as SchemaNode).node;
-  for (const part of path) {
-    const next = typeof part === 'number' ? node.item : node.entries?.[part];
-    if (!next) return [];
-    node = unwrap(next).node;
-  }
-  return Object.keys(node.entries ?? {});
+  return Object.keys(nodeAt(path)?.entries ?? {});
 }
 
 export type ConfigIssue = v.InferIssue<typeof configSchema>;

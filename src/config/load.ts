@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { existsSync, readFileSync } from 'node:fs';
-import { type ConfigError, type ParsedConfig, parseConfig } from './parse.ts';
+import { fileError, type ParsedConfig, parseConfig } from './parse.ts';
 
 const PACKAGE_FILE = '/etc/edge-health/edge_health_config.yaml';
 /** Environment file of the package's units (EnvironmentFile=). */
@@ -34,6 +34,7 @@ function configOfUnits(file: string): string | null {
   return double ?? single ?? plain ?? null;
 }
 
+const ALLOWED = 'a readable YAML file';
 const UNREADABLE = 'permission denied';
 
 /** Whether this user has no permission to read the file. Only root and the group of the service may read the package's file. */
@@ -50,13 +51,8 @@ export function loadConfig(file: string): ParsedConfig {
     const { code, message } = error as NodeJS.ErrnoException;
     const found =
       code === 'ENOENT' ? 'no such file' : code === 'EACCES' ? UNREADABLE : code === 'EISDIR' ? 'a folder, not a file' : message;
-    return refused(file, found, found === UNREADABLE ? 'run it with sudo, or as a member of the group of the file' : null);
+    return fileError(file, found, ALLOWED, found === UNREADABLE ? 'run it with sudo, or as a member of the group of the file' : null);
   }
   // Decoding invalid UTF-8 would change a path or a name without an error.
-  return isUtf8(bytes) ? parseConfig(bytes.toString(), file) : refused(file, 'not UTF-8');
-}
-
-function refused(file: string, found: string, hint: string | null = null): ParsedConfig {
-  const problem: ConfigError = { file, line: 0, column: 0, key: '', found, allowed: 'a readable YAML file', hint };
-  return { ok: false, errors: [problem] };
+  return isUtf8(bytes) ? parseConfig(bytes.toString(), file) : fileError(file, 'not UTF-8', ALLOWED);
 }

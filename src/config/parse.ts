@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { type Document, isMap, isNode, isPair, isScalar, LineCounter, type Pair, parseDocument, visit, type YAMLError } from 'yaml';
+import { type Document, isMap, isNode, isPair, isScalar, LineCounter, parseDocument, visit } from 'yaml';
 import { MAX_NODE_NAME } from '../core/node-name.ts';
 import { printable, withoutUrlPaths } from '../core/text.ts';
 import { allowedAt, type ConfigIssue, describeKeys, isSecretAt, keysAt } from './describe.ts';
@@ -60,41 +60,59 @@ function shown(value: unknown): string {
   return json.length > 60 ? `${json.slice(0, 57)}...` : json;
 }
 
+/** The result for a file that is refused as a whole. */
+export function fileError(file: string, found: string, allowed: string, hint: string | null = null): ParsedConfig {
+  return { ok: false, errors: [{ file, line: 0, column: 0, key: '', found, allowed, hint }] };
+}
+
+/** Creates the error of the value at a path or, with `atKey`, of the key itself. */
+type ErrorAt = (path: Path, found: string, allowed: string, hint?: string | null, atKey?: boolean) => ConfigError;
+
 /** Parses and validates a configuration; returns all errors at once. No content of the text causes an exception. */
 export function parseConfig(text: string, file: string): ParsedConfig {
-  const whole = (found: string, allowed: string): ParsedConfig => ({
-    ok: false,
-    errors: [{ file, line: 0, column: 0, key: '', found, allowed, hint: null }],
-  });
-  if (text.length > MAX_BYTES) return whole(`${text.length} characters`, `at most ${MAX_BYTES}`);
-  if (text.includes('\0')) return whole('a binary file', 'YAML text');
+  if (text.length > MAX_BYTES) return fileError(file, `${text.length} characters`, `at most ${MAX_BYTES}`);
+  if (text.includes('\0')) return fileError(file, 'a binary file', 'YAML text');
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, strict: true, uniqueKeys: true, logLevel: 'error' });
-  const at = (offset: number): { line: number; column: number } => {
+  const errorAtOffset = (offset: number, found: string, allowed: string, hint: string | null = null, key = ''): ConfigError => {
     const { line, col } = lines.linePos(offset);
-    return { line, column: col };
+    return { file, line, column: col, key, found, allowed, hint };
   };
+  const errorAt: ErrorAt = (path, found, allowed, hint = null, atKey = false) =>
+    errorAtOffset(offsetOf(document, path, atKey), found, allowed, hint, path.join('.'));
   const broken = document.errors
     .filter(({ code }) => code !== 'DUPLICATE_KEY')
-    .map((error) => ({ file, ...at(error.pos[0]), ...syntaxError(error) }));
+    .map(({ code, message, pos: [offset] }) =>
+      code === 'MULTIPLE_DOCS'
+        ? errorAtOffset(offset, 'a second document', 'one document')
+        : errorAtOffset(offset, `invalid YAML: ${message.split('\n')[0]}`, 'valid YAML'),
+    );
   if (broken.length > 0) return refused(broken.slice(0, MAX_SYNTAX_ERRORS));
-  const unresolved = unresolvedAliases(document).map(({ source, offset }) => ({ file, ...at(offset), ...noSuchAnchor(source) }));
+  const unresolved = unresolvedAliases(document).map(({ source, offset }) =>
+    errorAtOffset(offset, `*${source}, but no &${source} before it`, 'an alias of an anchor'),
+  );
   if (unresolved.length > 0) return refused(unresolved);
   let value: unknown;
   try {
     value = document.toJS({ maxAliasCount: MAX_ALIASES }) ?? {};
   } catch (error) {
-    return whole((error as Error).message.toLowerCase(), `at most ${MAX_ALIASES} aliases`);
+    return fileError(file, (error as Error).message.toLowerCase(), `at most ${MAX_ALIASES} aliases`);
   }
-  const locate = (path: Path, atKey: boolean) => positionOf(document, lines, path, atKey);
+  const keys = document.errors.length > 0 ? keyOffsets(document) : [];
+  const duplicates = document.errors.map(({ pos: [offset] }) => {
+    const key = keys.find((one) => one.offset === offset)?.key ?? '';
+    const first = keys.find((one) => one.key === key);
+    const hint = first ? `it is already at line ${lines.linePos(first.offset).line}; change it there` : null;
+    return errorAtOffset(offset, 'the same key twice', 'each key once', hint, key);
+  });
   const result = v.safeParse(configSchema, value);
   const errors = [
-    ...document.errors.map(({ pos }) => ({ file, ...at(pos[0]), ...duplicateKey(document, pos[0], at) })),
-    ...sectionErrors(value, file, locate),
+    ...duplicates,
+    ...sectionErrors(value, errorAt),
     // Unknown keys are reported by sectionErrors, because valibot reports only the first of them.
-    ...(result.issues ?? []).filter(({ type }) => type !== 'strict_object').map((issue) => toError(issue, file, locate)),
-    ...redactedErrors(value, file, locate),
-    ...crossErrors(value, file, locate),
+    ...(result.issues ?? []).filter(({ type }) => type !== 'strict_object').map((issue) => toError(issue, errorAt)),
+    ...redactedErrors(value, errorAt),
+    ...crossErrors(value, errorAt),
   ];
   const once = new Map(errors.map((error) => [formatConfigError(error), error]));
   const sorted = [...once.values()].sort((a, b) => a.line - b.line || a.column - b.column);
@@ -109,38 +127,16 @@ function refused(errors: readonly ConfigError[]): ParsedConfig {
 /** A single mistake can cause errors in all following lines. */
 const MAX_SYNTAX_ERRORS = 20;
 
-type Finding = Pick<ConfigError, 'key' | 'found' | 'allowed' | 'hint'>;
-
-function syntaxError({ code, message }: YAMLError): Finding {
-  if (code === 'MULTIPLE_DOCS') return { key: '', found: 'a second document', allowed: 'one document', hint: null };
-  return { key: '', found: `invalid YAML: ${message.split('\n')[0]}`, allowed: 'valid YAML', hint: null };
-}
-
-function duplicateKey(document: Document, offset: number, at: (offset: number) => { line: number }): Finding {
-  const key = keyAt(document, offset);
-  const first = firstOffsetOf(document, key);
-  const hint = first === null ? null : `it is already at line ${at(first).line}; change it there`;
-  return { key, found: 'the same key twice', allowed: 'each key once', hint };
-}
-
-/** The offset at which a dotted key occurs first; null: nowhere. */
-function firstOffsetOf(document: Document, key: string): number | null {
-  let offset: number | null = null;
+/** The dotted keys of a document with their offsets, in the order of the text. */
+function keyOffsets(document: Document): { key: string; offset: number }[] {
+  const found: { key: string; offset: number }[] = [];
   visit(document, {
     Pair: (_, pair, ancestors) => {
-      if (!isNode(pair.key) || dotted(pair, ancestors) !== key) return;
-      offset = pair.key.range?.[0] ?? null;
-      return visit.BREAK;
+      if (!isNode(pair.key) || !pair.key.range) return;
+      found.push({ key: [...ancestors.filter(isPair), pair].map((part) => String(part.key)).join('.'), offset: pair.key.range[0] });
     },
   });
-  return offset;
-}
-
-const dotted = (pair: Pair, ancestors: readonly unknown[]): string =>
-  [...ancestors.filter(isPair), pair].map((part) => String(part.key)).join('.');
-
-function noSuchAnchor(source: string): Finding {
-  return { key: '', found: `*${source}, but no &${source} before it`, allowed: 'an alias of an anchor', hint: null };
+  return found;
 }
 
 function unresolvedAliases(document: Document): { source: string; offset: number }[] {
@@ -157,58 +153,34 @@ function unresolvedAliases(document: Document): { source: string; offset: number
   return found;
 }
 
-/** The dotted key at an offset of the text. */
-function keyAt(document: Document, offset: number): string {
-  let key = '';
-  visit(document, {
-    Pair: (_, pair, ancestors) => {
-      if (!isNode(pair.key) || pair.key.range?.[0] !== offset) return;
-      key = dotted(pair, ancestors);
-      return visit.BREAK;
-    },
-  });
-  return key;
-}
-
 /** Errors of values that should be sections, and of unknown keys. */
-function sectionErrors(value: unknown, file: string, locate: Locate): ConfigError[] {
+function sectionErrors(value: unknown, errorAt: ErrorAt): ConfigError[] {
   const errors: ConfigError[] = [];
   const walk = (section: unknown, path: readonly string[]): void => {
     const known = keysAt(path);
     // A section may be empty. The values of keys that are not sections are validated by valibot.
     if (known.length === 0 || section === undefined || section === null) return;
     if (typeof section !== 'object' || Object.getPrototypeOf(section) !== Object.prototype) {
-      errors.push({
-        file,
-        ...locate(path, false),
-        key: path.join('.'),
-        found: shownAt(path, section),
-        allowed: allowedAt(path),
-        hint: null,
-      });
+      errors.push(errorAt(path, shownAt(path, section), allowedAt(path)));
       return;
     }
     for (const [name, inner] of Object.entries(section)) {
       if (known.includes(name)) walk(inner, [...path, name]);
-      else errors.push({ file, ...locate([...path, name], true), ...unknownKey([...path, name]) });
+      else errors.push(unknownKey([...path, name], errorAt));
     }
   };
   walk(value, []);
   return errors;
 }
 
-function unknownKey(path: readonly string[]): Finding {
+function unknownKey(path: readonly string[], errorAt: ErrorAt): ConfigError {
   const name = path.at(-1) as string;
   const known = keysAt(path.slice(0, -1));
   const section = path.slice(0, -1).join('.');
   const close = nearest(name, known);
   const meant = close === null ? findSimilarPath(path) : [...path.slice(0, -1), close].join('.');
-  return {
-    key: path.join('.'),
-    found: 'an unknown key',
-    allowed: `${section === '' ? 'the keys' : `in ${section}`} ${known.join(', ')}`,
-    hint: meant === null ? null : `did you mean ${meant}?`,
-  };
+  const allowed = `${section === '' ? 'the keys' : `in ${section}`} ${known.join(', ')}`;
+  return errorAt(path, 'an unknown key', allowed, meant === null ? null : `did you mean ${meant}?`, true);
 }
 
 /** Paths of all keys and sections. */
@@ -224,41 +196,32 @@ function findSimilarPath(path: readonly string[]): string | null {
   return best?.join('.') ?? null;
 }
 
-type Locate = (path: Path, atKey: boolean) => { line: number; column: number };
-
-function positionOf(document: Document, lines: LineCounter, path: Path, atKey: boolean): { line: number; column: number } {
-  let offset: number | undefined;
+/** The offset of the value at a path or, with `atKey`, of its key; 0 if it has none. */
+function offsetOf(document: Document, path: Path, atKey: boolean): number {
   if (atKey) {
     const parent = document.getIn(path.slice(0, -1), true) ?? document.contents;
-    if (isMap(parent)) {
-      const key = parent.items.find((item) => isScalar(item.key) && String(item.key.value) === String(path.at(-1)))?.key;
-      if (isNode(key)) offset = key.range?.[0];
-    }
-  } else {
-    // A key without a value has no node; the position of its section is returned instead.
-    for (let depth = path.length; depth >= 0 && offset === undefined; depth -= 1) {
-      const node = depth === 0 ? document.contents : document.getIn(path.slice(0, depth), true);
-      if (isNode(node)) offset = node.range?.[0];
-    }
+    if (!isMap(parent)) return 0;
+    const key = parent.items.find((item) => isScalar(item.key) && String(item.key.value) === String(path.at(-1)))?.key;
+    return isNode(key) ? (key.range?.[0] ?? 0) : 0;
   }
-  if (offset === undefined) return { line: 1, column: 1 };
-  const { line, col } = lines.linePos(offset);
-  return { line, column: col };
+  // A key without a value has no node; the position of its section is returned instead.
+  for (let depth = path.length; depth >= 0; depth -= 1) {
+    const node = depth === 0 ? document.contents : document.getIn(path.slice(0, depth), true);
+    if (isNode(node) && node.range) return node.range[0];
+  }
+  return 0;
 }
 
-function toError(issue: ConfigIssue, file: string, locate: Locate): ConfigError {
+function toError(issue: ConfigIssue, errorAt: ErrorAt): ConfigError {
   const path = (issue.path ?? []).map((part) => part.key as string | number);
   // The message of a raw check has details that the allowed values lack.
-  const hint = issue.type === 'raw_check' ? issue.message : null;
-  return { file, ...locate(path, false), key: path.join('.'), found: shownAt(path, issue.input), allowed: allowedAt(path), hint };
+  return errorAt(path, shownAt(path, issue.input), allowedAt(path), issue.type === 'raw_check' ? issue.message : null);
 }
 
 /** Errors for secrets that a backup omitted. */
-function redactedErrors(value: unknown, file: string, locate: Locate): ConfigError[] {
-  return SECRET_PATHS.filter((path) => path.reduce<unknown>(member, value) === REDACTED).map((path) => ({
-    ...{ file, ...locate(path, false), key: path.join('.'), found: shown(REDACTED) },
-    ...{ allowed: 'the secret value, which backups omit', hint: null },
-  }));
+function redactedErrors(value: unknown, errorAt: ErrorAt): ConfigError[] {
+  const redacted = SECRET_PATHS.filter((path) => path.reduce<unknown>(member, value) === REDACTED);
+  return redacted.map((path) => errorAt(path, shown(REDACTED), 'the secret value, which backups omit'));
 }
 
 function member(object: unknown, name: string): unknown {
@@ -266,13 +229,11 @@ function member(object: unknown, name: string): unknown {
 }
 
 /** Errors of rules that involve two keys. They are checked even if other keys are invalid, so that all errors are reported at once. */
-function crossErrors(value: unknown, file: string, locate: Locate): ConfigError[] {
+function crossErrors(value: unknown, errorAt: ErrorAt): ConfigError[] {
   const errors: ConfigError[] = [];
   const webhook = ['ops', 'notify', 'webhook'].reduce(member, value);
-  if (typeof member(webhook, 'url') === 'string' && typeof member(webhook, 'url_file') === 'string') {
-    const key = 'ops.notify.webhook.url_file';
-    errors.push({ file, ...locate(key.split('.'), false), key, found: 'url as well', allowed: 'url or url_file, not both', hint: null });
-  }
+  if (typeof member(webhook, 'url') === 'string' && typeof member(webhook, 'url_file') === 'string')
+    errors.push(errorAt(['ops', 'notify', 'webhook', 'url_file'], 'url as well', 'url or url_file, not both'));
   const thresholds = member(value, 'thresholds');
   for (const metric of ['cpu', 'memory', 'disk', 'temperature']) {
     const given = member(thresholds, metric);
@@ -283,28 +244,16 @@ function crossErrors(value: unknown, file: string, locate: Locate): ConfigError[
     const critical = limit('critical');
     if (typeof warning !== 'number' || typeof critical !== 'number' || warning < critical) continue;
     const name = member(given, 'warning') === undefined ? 'critical' : 'warning';
-    errors.push({
-      file,
-      ...locate(['thresholds', metric, name], false),
-      key: `thresholds.${metric}.${name}`,
-      found: `warning ${warning}, critical ${critical}`,
-      allowed: 'warning below critical',
-      hint: null,
-    });
+    errors.push(errorAt(['thresholds', metric, name], `warning ${warning}, critical ${critical}`, 'warning below critical'));
   }
   const name = member(value, 'node_name') ?? DEFAULT_CONFIG.node_name;
   const namespace = member(member(value, 'ros'), 'namespace');
   if (typeof name !== 'string' || typeof namespace !== 'string') return errors;
   const whole = `${namespace.replace(/^\//, '')}/${name}`;
-  if (whole.length > MAX_NODE_NAME && [name, namespace].every((part) => part.length <= MAX_NODE_NAME))
-    errors.push({
-      file,
-      ...locate(['ros', 'namespace'], false),
-      key: 'ros.namespace',
-      found: `${whole.length} characters in ${shown(whole)}`,
-      allowed: `at most ${MAX_NODE_NAME} in ros.namespace, / and node_name together`,
-      hint: null,
-    });
+  if (whole.length > MAX_NODE_NAME && [name, namespace].every((part) => part.length <= MAX_NODE_NAME)) {
+    const allowed = `at most ${MAX_NODE_NAME} in ros.namespace, / and node_name together`;
+    errors.push(errorAt(['ros', 'namespace'], `${whole.length} characters in ${shown(whole)}`, allowed));
+  }
   return errors;
 }
 
