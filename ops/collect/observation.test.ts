@@ -1,5 +1,5 @@
 import t from 'tap';
-import { Exposition } from '../../src/http/exposition.ts';
+import { Exposition } from '../../src/http/handlers/metrics.ts';
 import { nodeValues } from './observation.ts';
 
 const HUNDREDTHS = [0, 0.01, 12.34, 29.99, 57.01, 99.99, 100];
@@ -9,15 +9,15 @@ t.test('values are parsed as they were measured, whatever the node name', async 
   for (const node of names) {
     for (const value of HUNDREDTHS) {
       const out = new Exposition();
-      out.family('edge_health_cpu_usage_ratio', 'gauge', 'CPU.', [[{ node }, value / 100]]);
-      out.family('edge_health_temperature_celsius', 'gauge', 'Temperature.', [[{ node }, -value]]);
-      out.family('edge_health_memory_usage_ratio', 'gauge', 'Memory.', [[{ node: 'other' }, 0.5]]);
-      out.family('edge_health_status', 'gauge', 'Status.', [
+      out.gauge('cpu_usage_ratio', 'CPU.', [[{ node }, value / 100]]);
+      out.gauge('temperature_celsius', 'Temperature.', [[{ node }, -value]]);
+      out.gauge('memory_usage_ratio', 'Memory.', [[{ node: 'other' }, 0.5]]);
+      out.gauge('status', 'Status.', [
         [{ node, status: 'OK' }, 0],
         [{ node, status: 'CRITICAL' }, 1],
       ]);
-      out.family('edge_health_last_sample_timestamp_seconds', 'gauge', 'Time.', [[{ node }, 1_772_600_767.089]]);
-      out.family('edge_health_open_alerts', 'gauge', 'Alerts.', [[{ severity: 'WARNING' }, 3]]);
+      out.gauge('last_sample_timestamp_seconds', 'Time.', [[{ node }, 1_772_600_767.089]]);
+      out.gauge('open_alerts', 'Alerts.', [[{ severity: 'WARNING' }, 3]]);
       const values = nodeValues(out.toString());
       t.same([...values.keys()], [node, 'other']);
       t.same(values.get(node), {
