@@ -1,13 +1,13 @@
 import * as v from 'valibot';
 
 /** Building blocks of the schemas of the REST API's bodies. The descriptions end up in /openapi.json. */
-export type About = { description: string; examples?: unknown[] };
-export const about = <T>(description: string, more: Omit<About, 'description'> = {}): v.MetadataAction<T, About> =>
-  v.metadata({ description, ...more });
+export const described = <S extends v.GenericSchema>(schema: S, description: string) =>
+  v.pipe(schema, v.metadata<v.InferOutput<S>, { description: string }>({ description }));
+export const nullable = <S extends v.GenericSchema>(schema: S, description: string) => described(v.nullable(schema), description);
 
 export const instant = v.pipe(v.string(), v.isoTimestamp(), v.metadata({ format: 'date-time' }));
-export const timestamp = (description: string) => v.pipe(instant, about(description));
-export const reading = (description: string) => v.pipe(v.nullable(v.number()), about(`${description}; null: unavailable.`));
-export const count = (description: string) => v.pipe(v.number(), v.integer(), v.minValue(0), about(description));
-export const seconds = (description: string) => v.pipe(v.number(), v.minValue(0), about(description));
-export const text = (description: string) => v.pipe(v.string(), about(description));
+export const timestamp = (description: string) => described(instant, description);
+export const reading = (description: string) => nullable(v.number(), `${description}; null: unavailable.`);
+export const count = (description: string) => described(v.pipe(v.number(), v.integer(), v.minValue(0)), description);
+export const seconds = (description: string) => described(v.pipe(v.number(), v.minValue(0)), description);
+export const text = (description: string) => described(v.string(), description);

@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import { SEVERITIES, STATUSES } from '../../core/alerts/alert.ts';
 import { SHUTDOWN_ACTIONS, SHUTDOWN_OUTCOMES, SHUTDOWN_REASONS, SHUTDOWN_STATES, SHUTDOWN_STEPS } from '../../core/shutdown/shutdown.ts';
-import { about, count, instant, reading, seconds, text, timestamp } from './fields.ts';
+import { count, described, instant, nullable, reading, seconds, text, timestamp } from './fields.ts';
 import { opsDocumentSchema } from './ops-schema.ts';
 
 /** The bodies of the REST API; query-schema.ts has the parameters. The types and /openapi.json are both derived from these schemas. */
@@ -14,11 +14,9 @@ export const healthStatusSchema = v.strictObject({
   memory_percent: reading('Memory usage in percent'),
   disk_percent: reading('Usage of the fullest configured file system in percent'),
   temperature: reading('CPU or SoC temperature in degrees Celsius'),
-  status: v.pipe(
+  status: described(
     statusSchema,
-    about(
-      "Worst status of the metrics and of the node's open alerts. UNKNOWN: no metric could be read, or no sample for more than three periods.",
-    ),
+    "Worst status of the metrics and of the node's open alerts. UNKNOWN: no metric could be read, or no sample for more than three periods.",
   ),
   node_name: text('Name of the monitoring node that took the sample.'),
   timestamp: timestamp('Time of the sample, UTC.'),
@@ -33,8 +31,8 @@ export const alertSchema = v.strictObject({
   alert_id: text('`<node_name>/<metric>/<unique id>`; unchanged from raise to resolve.'),
   severity: severitySchema,
   metric: text('The metric that crossed a threshold or became unavailable.'),
-  value: v.pipe(v.number(), about('The measured value; for ERROR the seconds since the last successful reading.')),
-  threshold: v.pipe(v.number(), about('The threshold that was crossed; for ERROR the timeout in seconds.')),
+  value: described(v.number(), 'The measured value; for ERROR the seconds since the last successful reading.'),
+  threshold: described(v.number(), 'The threshold that was crossed; for ERROR the timeout in seconds.'),
   timestamp: timestamp('Time of this change of the alert, UTC.'),
   resolved: v.boolean(),
 });
@@ -61,9 +59,9 @@ const statistics = {
   samples_received: count('Samples in the range.'),
   samples_expected: count('Samples in the range according to the publish frequency, from the time the node was first seen up to now.'),
   longest_gap_seconds: seconds('Longest time without a sample, not counting suspends and clock steps.'),
-  status_seconds: v.pipe(
+  status_seconds: described(
     v.strictObject({ OK: v.number(), WARNING: v.number(), ERROR: v.number(), CRITICAL: v.number(), UNKNOWN: v.number() }),
-    about('Seconds spent in each status; UNKNOWN begins after three periods without a sample.'),
+    'Seconds spent in each status; UNKNOWN begins after three periods without a sample.',
   ),
   metrics: v.strictObject({
     cpu_percent: metricAggregateSchema,
@@ -76,13 +74,13 @@ const statistics = {
 export const aggregateSchema = v.strictObject({
   node_name: v.string(),
   ...statistics,
-  buckets: v.pipe(
+  buckets: described(
     v.optional(v.array(v.strictObject(statistics))),
-    about('With `by`: the same statistics for each minute, hour or day (UTC) of the range.'),
+    'With `by`: the same statistics for each minute, hour or day (UTC) of the range.',
   ),
 });
 
-const shutdownAction = v.pipe(v.picklist(SHUTDOWN_ACTIONS), about('Action of the last step. With `dry-run` the machine stays up.'));
+const shutdownAction = described(v.picklist(SHUTDOWN_ACTIONS), 'Action of the last step. With `dry-run` the machine stays up.');
 
 export const shutdownEventSchema = v.strictObject({
   request_id: text('Id of the request; unchanged from the announcement to the outcome.'),
@@ -101,73 +99,63 @@ const shutdownRequestSchema = v.strictObject({
   timestamp: timestamp('Time of the request; time of the first one if it stands for several.'),
   reason: text('Reason given by the caller, truncated to 64 characters.'),
   requested_by: text('Name given by the caller, truncated to 128 characters.'),
-  timeout: v.pipe(v.nullable(v.number()), about('Timeout given by the caller in seconds; null: not a number.')),
-  address: v.pipe(v.nullable(v.string()), about('Address of the caller; null: the transport does not provide it.')),
-  port: v.pipe(v.nullable(v.number()), about('UDP port of the caller; null: the transport does not provide it.')),
-  user: v.pipe(
-    v.nullable(v.string()),
-    about('User of the calling program on this machine; several candidates are separated by commas. Null: another machine, or unknown.'),
+  timeout: nullable(v.number(), 'Timeout given by the caller in seconds; null: not a number.'),
+  address: nullable(v.string(), 'Address of the caller; null: the transport does not provide it.'),
+  port: nullable(v.number(), 'UDP port of the caller; null: the transport does not provide it.'),
+  user: nullable(
+    v.string(),
+    'User of the calling program on this machine; several candidates are separated by commas. Null: another machine, or unknown.',
   ),
   calls: count('Number of requests that this entry stands for: many refused requests of one caller are combined into one entry.'),
   action: shutdownAction,
-  outcome: v.pipe(
-    v.picklist(SHUTDOWN_OUTCOMES),
-    about('`interrupted`: the service or the machine stopped before the procedure was complete.'),
-  ),
-  step: v.pipe(v.nullable(v.picklist(SHUTDOWN_STEPS)), about('The last step that was started.')),
+  outcome: described(v.picklist(SHUTDOWN_OUTCOMES), '`interrupted`: the service or the machine stopped before the procedure was complete.'),
+  step: nullable(v.picklist(SHUTDOWN_STEPS), 'The last step that was started.'),
   message: v.string(),
-  ended: v.pipe(v.nullable(instant), about('Time of the outcome; null: in progress.')),
+  ended: nullable(instant, 'Time of the outcome; null: in progress.'),
 });
 
 const shutdownSchema = v.strictObject({
-  enabled: v.pipe(v.boolean(), about('Whether safe shutdown requests are accepted.')),
-  action: v.pipe(v.picklist(SHUTDOWN_ACTIONS), about('Action of the last step, for a request made now.')),
-  problem: v.pipe(v.nullable(v.string()), about('Why every request is currently refused; null: requests are accepted.')),
-  state: v.pipe(
+  enabled: described(v.boolean(), 'Whether safe shutdown requests are accepted.'),
+  action: described(v.picklist(SHUTDOWN_ACTIONS), 'Action of the last step, for a request made now.'),
+  problem: nullable(v.string(), 'Why every request is currently refused; null: requests are accepted.'),
+  state: described(
     v.picklist(['none', 'in_progress', 'completed', 'aborted', 'interrupted']),
-    about('State of the last accepted request, including requests before the last restart of the service; `none`: no request yet.'),
+    'State of the last accepted request, including requests before the last restart of the service; `none`: no request yet.',
   ),
   request_id: v.nullable(v.string()),
   reason: v.nullable(v.string()),
   requested_by: v.nullable(v.string()),
   step: v.nullable(v.picklist(SHUTDOWN_STEPS)),
-  seconds_left: v.pipe(v.nullable(v.number()), about('Seconds until the deadline of the request; null: no request in progress.')),
+  seconds_left: nullable(v.number(), 'Seconds until the deadline of the request; null: no request in progress.'),
   started: v.nullable(instant),
   ended: v.nullable(instant),
-  message: v.pipe(v.nullable(v.string()), about('The last event as readable text.')),
+  message: nullable(v.string(), 'The last event as readable text.'),
   accepted: count('Requests accepted since this process started.'),
   refused: count('Requests refused since this process started.'),
-  requests: v.pipe(v.array(shutdownRequestSchema), about('The last requests, newest first, including refused ones.')),
+  requests: described(v.array(shutdownRequestSchema), 'The last requests, newest first, including refused ones.'),
 });
 
 const nodeSchema = v.strictObject({
   node_name: v.string(),
-  local: v.pipe(v.boolean(), about('Whether this service takes the samples; false: a remote node.')),
+  local: described(v.boolean(), 'Whether this service takes the samples; false: a remote node.'),
   status: statusSchema,
-  timestamp: v.pipe(
-    v.nullable(instant),
-    about("Time of the last sample by the node's own clock; null: no sample since the service started."),
+  timestamp: nullable(instant, "Time of the last sample by the node's own clock; null: no sample since the service started."),
+  age_seconds: nullable(v.number(), "Seconds since the last sample was received, by this machine's clock."),
+  last_seen: nullable(
+    instant,
+    "When a message of the node was last received, by this machine's clock; a time before the service started is accurate to a few minutes. Null: unknown.",
   ),
-  age_seconds: v.pipe(v.nullable(v.number()), about("Seconds since the last sample was received, by this machine's clock.")),
-  last_seen: v.pipe(
-    v.nullable(instant),
-    about(
-      "When a message of the node was last received, by this machine's clock; a time before the service started is accurate to a few minutes. Null: unknown.",
-    ),
-  ),
-  period_seconds: v.pipe(v.nullable(v.number()), about('Seconds between samples; for a remote node, derived from its timestamps.')),
-  clock_ahead_seconds: v.pipe(
-    v.nullable(v.number()),
-    about("By how much a remote node's timestamps are ahead of this machine's clock, if by more than 60 s: one of the clocks is wrong."),
+  period_seconds: nullable(v.number(), 'Seconds between samples; for a remote node, derived from its timestamps.'),
+  clock_ahead_seconds: nullable(
+    v.number(),
+    "By how much a remote node's timestamps are ahead of this machine's clock, if by more than 60 s: one of the clocks is wrong.",
   ),
   open_alerts: count('Open alerts raised by this node or about it.'),
-  left: v.pipe(
-    v.nullable(instant),
-    about(
-      'When a remote node announced that it leaves the graph, as it does when it is stopped. No alert is raised about it, unless `ops.check.nodes` lists it. Null: it has not left, or has returned.',
-    ),
+  left: nullable(
+    instant,
+    'When a remote node announced that it leaves the graph, as it does when it is stopped. No alert is raised about it, unless `ops.check.nodes` lists it. Null: it has not left, or has returned.',
   ),
-  stale: v.pipe(v.boolean(), about('No status received within the timeout; for a remote node, the alert `health_status` is open.')),
+  stale: described(v.boolean(), 'No status received within the timeout; for a remote node, the alert `health_status` is open.'),
 });
 
 const remoteSchema = v.strictObject({
@@ -185,7 +173,7 @@ const remoteSchema = v.strictObject({
 });
 
 const sensorSchema = v.strictObject({
-  sensor: v.pipe(v.nullable(v.string()), about("The selected sensor: a thermal zone's type or hwmon-name/label.")),
+  sensor: nullable(v.string(), "The selected sensor: a thermal zone's type or hwmon-name/label."),
   path: v.nullable(v.string()),
   reason: text('Why this sensor was selected, or why none was.'),
   rejected: v.array(v.strictObject({ sensor: v.string(), path: v.string(), celsius: v.nullable(v.number()), reason: v.string() })),
@@ -193,53 +181,48 @@ const sensorSchema = v.strictObject({
 
 const diskSchema = v.strictObject({
   path: v.string(),
-  percent: v.pipe(v.nullable(v.number()), about('Disk usage in percent; null: unavailable.')),
-  problem: v.pipe(v.nullable(v.string()), about('Why it is unavailable.')),
+  percent: nullable(v.number(), 'Disk usage in percent; null: unavailable.'),
+  problem: nullable(v.string(), 'Why it is unavailable.'),
 });
 
 const thresholdsSchema = v.strictObject({ warning: v.number(), critical: v.number() });
 
 export const statusDocumentSchema = v.strictObject({
-  status: v.pipe(statusSchema, about('The worst status of all nodes.')),
+  status: described(statusSchema, 'The worst status of all nodes.'),
   version: v.string(),
   started: timestamp('When the service started.'),
   uptime_seconds: seconds('Seconds since the service started.'),
-  host: v.pipe(
-    v.nullable(
-      v.strictObject({
-        hostname: v.string(),
-        model: v.string(),
-        os: v.string(),
-        kernel: v.string(),
-        architecture: v.string(),
-        cpu: v.string(),
-        cores: v.number(),
-        memory_bytes: v.number(),
-        virtual: v.boolean(),
-      }),
-    ),
-    about('Inventory of this machine; null for the first seconds after the service started.'),
+  host: nullable(
+    v.strictObject({
+      hostname: v.string(),
+      model: v.string(),
+      os: v.string(),
+      kernel: v.string(),
+      architecture: v.string(),
+      cpu: v.string(),
+      cores: v.number(),
+      memory_bytes: v.number(),
+      virtual: v.boolean(),
+    }),
+    'Inventory of this machine; null for the first seconds after the service started.',
   ),
-  nodes: v.pipe(v.array(nodeSchema), about('This node and every remote node that was seen recently or is expected on the graph.')),
-  remote: v.pipe(
-    v.nullable(remoteSchema),
-    about('Messages received from remote nodes since the service started; null: remote nodes are not observed.'),
-  ),
+  nodes: described(v.array(nodeSchema), 'This node and every remote node that was seen recently or is expected on the graph.'),
+  remote: nullable(remoteSchema, 'Messages received from remote nodes since the service started; null: remote nodes are not observed.'),
   open_alerts: v.strictObject({ WARNING: v.number(), ERROR: v.number(), CRITICAL: v.number() }),
   publish: v.strictObject({
     configured_hertz: v.number(),
-    measured_hertz: v.pipe(v.nullable(v.number()), about('Rate over the last minute; null until two samples have been taken.')),
+    measured_hertz: nullable(v.number(), 'Rate over the last minute; null until two samples have been taken.'),
     samples: count('Samples taken since the service started.'),
     missed: count('Samples missed since the service started.'),
   }),
-  thresholds: v.pipe(
+  thresholds: described(
     v.strictObject({
       cpu_percent: thresholdsSchema,
       memory_percent: thresholdsSchema,
       disk_percent: thresholdsSchema,
       temperature: thresholdsSchema,
     }),
-    about("The thresholds applied to this machine's metrics, in the metric's unit."),
+    "The thresholds applied to this machine's metrics, in the metric's unit.",
   ),
   collectors: v.array(
     v.strictObject({
@@ -251,18 +234,15 @@ export const statusDocumentSchema = v.strictObject({
       failures: v.number(),
     }),
   ),
-  disks: v.pipe(v.array(diskSchema), about('The paths of `disk.paths`; `disk_percent` is the usage of the fullest.')),
+  disks: described(v.array(diskSchema), 'The paths of `disk.paths`; `disk_percent` is the usage of the fullest.'),
   temperature_sensor: v.nullable(sensorSchema),
   power: v.strictObject({
-    undervoltage: v.pipe(v.nullable(v.boolean()), about('Raspberry Pi: supply below 4.63 V; null: not reported by the kernel.')),
-    throttle_events: v.pipe(
-      v.nullable(v.number()),
-      about('Intel: thermal throttling events since boot; null: not reported by the kernel.'),
-    ),
+    undervoltage: nullable(v.boolean(), 'Raspberry Pi: supply below 4.63 V; null: not reported by the kernel.'),
+    throttle_events: nullable(v.number(), 'Intel: thermal throttling events since boot; null: not reported by the kernel.'),
   }),
-  clock_events: v.pipe(
+  clock_events: described(
     v.array(v.strictObject({ kind: v.picklist(['step', 'suspend']), timestamp: instant, delta_seconds: v.number() })),
-    about('The last clock steps and suspends, newest first.'),
+    'The last clock steps and suspends, newest first.',
   ),
   storage: v.strictObject({
     path: v.string(),
@@ -289,30 +269,28 @@ export const statusDocumentSchema = v.strictObject({
   ros: v.strictObject({
     transport: v.picklist(['rclnodejs', 'embedded', 'off']),
     reason: text('Why this transport is used, or why none is.'),
-    domain_id: v.pipe(v.nullable(v.number()), about('ROS 2 domain; null: not on the graph.')),
-    peers: v.pipe(v.nullable(v.number()), about('Other participants (embedded) or nodes (rclnodejs) on the graph; null: unknown.')),
-    subscribers: v.pipe(v.nullable(v.number()), about('Subscribers of /health_status; null: unknown.')),
+    domain_id: nullable(v.number(), 'ROS 2 domain; null: not on the graph.'),
+    peers: nullable(v.number(), 'Other participants (embedded) or nodes (rclnodejs) on the graph; null: unknown.'),
+    subscribers: nullable(v.number(), 'Subscribers of /health_status; null: unknown.'),
     refused: count('Messages and datagrams refused since the service started.'),
-    published: v.pipe(
-      v.nullable(
-        v.strictObject({
-          health_status: count('Health statuses of this node, on /health_status.'),
-          alerts: count('Changes of alerts, on /alerts; alerts that were open when the service started are published again.'),
-        }),
-      ),
-      about('Messages published since the service started; null: not on the graph.'),
+    published: nullable(
+      v.strictObject({
+        health_status: count('Health statuses of this node, on /health_status.'),
+        alerts: count('Changes of alerts, on /alerts; alerts that were open when the service started are published again.'),
+      }),
+      'Messages published since the service started; null: not on the graph.',
     ),
-    problem: v.pipe(
-      v.nullable(v.string()),
-      about('Current problem, such as another node with the same name, or why edge-health has not joined the ROS 2 graph; null: none.'),
+    problem: nullable(
+      v.string(),
+      'Current problem, such as another node with the same name, or why edge-health has not joined the ROS 2 graph; null: none.',
     ),
-    observing: v.pipe(v.boolean(), about('Whether this node receives the statuses and alerts of remote nodes.')),
-    observers: v.pipe(
-      v.nullable(v.array(v.string())),
-      about('The nodes that observe all others; the first one publishes alerts about them. Null: unknown (rclnodejs).'),
+    observing: described(v.boolean(), 'Whether this node receives the statuses and alerts of remote nodes.'),
+    observers: nullable(
+      v.array(v.string()),
+      'The nodes that observe all others; the first one publishes alerts about them. Null: unknown (rclnodejs).',
     ),
   }),
-  ports: v.pipe(
+  ports: described(
     v.array(
       v.strictObject({
         protocol: v.picklist(['tcp', 'udp', 'unix']),
@@ -321,26 +299,23 @@ export const statusDocumentSchema = v.strictObject({
         purpose: v.string(),
       }),
     ),
-    about('Open ports and Unix sockets of the service.'),
+    'Open ports and Unix sockets of the service.',
   ),
   process: v.strictObject({
     resident_memory_bytes: count('Resident memory of the service.'),
     cpu_seconds: seconds('CPU time of the service since it started.'),
-    open_files: v.pipe(v.nullable(v.number()), about('Open files and sockets of the service; null: not reported by the kernel.')),
+    open_files: nullable(v.number(), 'Open files and sockets of the service; null: not reported by the kernel.'),
   }),
   ops: opsDocumentSchema,
   shutdown: shutdownSchema,
-  control_socket: v.pipe(
-    v.nullable(v.string()),
-    about('Path of the Unix socket for `edge-health nodes forget`; null: it could not be opened.'),
-  ),
+  control_socket: nullable(v.string(), 'Path of the Unix socket for `edge-health nodes forget`; null: it could not be opened.'),
   config: v.strictObject({
     file: v.string(),
     loaded: instant,
-    problem: v.pipe(v.nullable(v.string()), about('Why the last reload was rejected.')),
-    restart_needed: v.pipe(
+    problem: nullable(v.string(), 'Why the last reload was rejected.'),
+    restart_needed: described(
       v.array(v.string()),
-      about('Keys whose change needs a restart, as of the last reload, such as `rest.port: 5055 needs a restart; still 5000`.'),
+      'Keys whose change needs a restart, as of the last reload, such as `rest.port: 5055 needs a restart; still 5000`.',
     ),
   }),
 });
