@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Alert, nodeOfAlertId } from '../core/alerts/alert.ts';
 import type { HealthStatus } from '../core/health-status.ts';
-import type { HistoryReader, Position, Publisher, RecordCursor, RecordedEvent } from '../core/ports.ts';
+import type { HistoryReader, Position, Publisher, RecordCursor, RecordedEvent, RecordedPage } from '../core/ports.ts';
 import type { ShutdownProgress } from '../core/shutdown/shutdown.ts';
 import { ID } from './api/query-schema.ts';
 import { cutOff } from './bare.ts';
@@ -48,6 +48,8 @@ const LEAST_SHARE = 4;
 const KEPT = 1024;
 /** Missed events that are written before waiting for the client to read them. */
 const AT_ONCE = 200;
+/** Maximum number of events per store query. */
+const EVENTS_PER_QUERY = 1000;
 const HEARTBEAT_SECONDS = 15;
 /** A stream is ended after this time, and its client resumes it. This bounds how long a client can hold memory. */
 const LIFE_SECONDS = 15 * 60;
@@ -242,8 +244,7 @@ export class EventHub implements Publisher {
         // Events published during the query are in memory.
         const firstAfterQuery = this.#number;
         const { events, more } = await this.#missed(position, stream);
-        await this.#writeMissed(stream, events);
-        position = events.at(-1)?.position ?? position;
+        position = await this.#writeMissed(stream, events, position);
         if (!more) next = firstAfterQuery;
         continue;
       }
@@ -258,22 +259,33 @@ export class EventHub implements Publisher {
     }
   }
 
-  async #missed(since: Position, { access, filter }: Stream): Promise<MissedEvents> {
+  /** The next events recorded after a position, in the order of recording. */
+  async #missed(since: Position, { access, filter: { kinds, node } }: Stream): Promise<RecordedPage> {
+    const query = {
+      healthAfter: kinds.includes('health') ? since.health : null,
+      alertAfter: kinds.includes('alert') ? since.alert : null,
+      node,
+      limit: EVENTS_PER_QUERY,
+    };
     try {
-      return await queryStore(access, () => missedSince(this.#history, since, filter));
+      return await queryStore(access, () => this.#history.recorded(query));
     } catch {
       return { events: [], more: false }; // The stream continues with live events; /status shows the state of the store.
     }
   }
 
-  async #writeMissed(stream: Stream, events: readonly MissedEvent[]): Promise<void> {
+  /** Sends events of the store to a stream at a position; resolves with the position after the last one. */
+  async #writeMissed(stream: Stream, events: readonly RecordedEvent[], since: Position): Promise<Position> {
+    let position = since;
     for (let i = 0; i < events.length && this.#streams.has(stream); i += AT_ONCE) {
       for (const event of events.slice(i, i + AT_ONCE)) {
-        stream.response.write(formatEvent({ ...event, number: 0 }));
-        stream.reached = { ...stream.reached, [event.kind]: event.position[event.kind] };
+        position = { ...position, [event.kind]: event.cursor };
+        stream.response.write(formatEvent({ ...event, number: 0, position }));
+        stream.reached = { ...stream.reached, [event.kind]: event.cursor };
       }
       await this.#waitUntilRead(stream);
     }
+    return position;
   }
 
   async #waitUntilRead({ response }: Stream): Promise<void> {
@@ -319,34 +331,4 @@ export function parseId(id: string): Position | null {
     number,
   ];
   return { health: { segment: healthSegment, sequence: healthSequence }, alert: { segment: alertSegment, sequence: alertSequence } };
-}
-
-/** An event read from the store. */
-export interface MissedEvent extends RecordedEvent {
-  /** Position of the stream after this event. */
-  readonly position: Position;
-}
-
-export interface MissedEvents {
-  readonly events: readonly MissedEvent[];
-  readonly more: boolean;
-}
-
-/** Maximum number of events per store query. */
-const EVENTS_AT_ONCE = 1000;
-
-/** Reads the next events recorded after a position, in the order of recording. `more`: the store has further ones. */
-export async function missedSince(history: HistoryReader, since: Position, { kinds, node }: StreamFilter): Promise<MissedEvents> {
-  const { events, more } = await history.recorded({
-    healthAfter: kinds.includes('health') ? since.health : null,
-    alertAfter: kinds.includes('alert') ? since.alert : null,
-    node,
-    limit: EVENTS_AT_ONCE,
-  });
-  let position = since;
-  const missed = events.map((event) => {
-    position = { ...position, [event.kind]: event.cursor };
-    return { ...event, position };
-  });
-  return { events: missed, more };
 }
