@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import type { TimeRange } from '../core/ports.ts';
 import { HOUR_MS } from '../core/time/time.ts';
-import { type ApiPath, EARLIEST_MS, type Parameter, parameters } from './api/query-schema.ts';
+import { type ApiPath, EARLIEST_MS, type Parameter, parameters, valueType } from './api/query-schema.ts';
 import { Problem } from './problem.ts';
 
 /** Validated parameters by name; absent ones are undefined unless they have a default. */
@@ -18,11 +18,12 @@ function decode(text: string): string {
   }
 }
 
-/** Converts a parameter's text according to its kind; text that cannot be converted is returned unchanged, and the schema refuses it. */
-function convert(kind: Parameter['kind'], text: string): unknown {
-  if (kind === 'number') return /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : text;
-  if (kind === 'boolean') return text === 'true' ? true : text === 'false' ? false : text;
-  return kind === 'list' ? text.split(',') : text;
+/** Converts text to the type of a parameter; text that cannot be converted is returned unchanged, and the schema refuses it. */
+function convert(parameter: Parameter, text: string): unknown {
+  const type = valueType(parameter);
+  if (type === 'number') return /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : text;
+  if (type === 'boolean') return text === 'true' ? true : text === 'false' ? false : text;
+  return type === 'array' ? text.split(',') : text;
 }
 
 /** Parses and validates the query of a path. Throws a Problem that names the parameter and what is allowed. */
@@ -48,14 +49,15 @@ export function parseQuery(path: ApiPath, search: string): Query {
     given.set(name, value);
   }
   const query: Record<string, unknown> = {};
-  for (const [name, { kind, schema, allowed }] of Object.entries(known)) {
+  for (const [name, parameter] of Object.entries(known)) {
+    const { allowed, schema } = parameter;
     const text = given.get(name);
     if (text === undefined) {
       // An absent parameter is undefined, or the default of its schema.
       if (schema.type === 'optional') query[name] = v.parse(schema, undefined);
       continue;
     }
-    const result = text.length > MAX_VALUE_LENGTH ? { success: false as const } : v.safeParse(schema, convert(kind, text));
+    const result = text.length > MAX_VALUE_LENGTH ? { success: false as const } : v.safeParse(schema, convert(parameter, text));
     if (!result.success) throw invalid(name, text, allowed);
     query[name] = result.output;
   }

@@ -2,7 +2,7 @@ import { toJsonSchema } from '@valibot/to-json-schema';
 import type * as v from 'valibot';
 import { SNAPSHOT_HEADER } from '../../core/snapshot.ts';
 import { CODES } from '../problem.ts';
-import { type ApiPath, type Parameter, parameters } from './query-schema.ts';
+import { type ApiPath, type Parameter, parameters, valueType } from './query-schema.ts';
 import { reportsSchema } from './reports-schema.ts';
 import {
   aggregateSchema,
@@ -147,9 +147,10 @@ const SNAPSHOT_PARAMETER = {
   schema: { type: 'string', enum: ['1'] },
 };
 
-function parameterDocument(name: string, { kind, schema, description }: Parameter): Json {
+function parameterDocument(name: string, parameter: Parameter): Json {
+  const { description, schema } = parameter;
   const base = { name, in: 'query', required: false, description, schema: jsonSchema(schema) };
-  return kind === 'list' ? { ...base, style: 'form', explode: false } : base;
+  return valueType(parameter) === 'array' ? { ...base, style: 'form', explode: false } : base;
 }
 
 function problemResponses(codes: readonly (keyof typeof CODES)[]): Json {

@@ -5,19 +5,19 @@ import { STEP_VALUES } from '../../core/ports.ts';
 
 /** The paths of the REST API and their query parameters. The validation of queries and /openapi.json are both derived from this table. */
 
-/** How a parameter's text is converted before its schema validates it. */
-export type ParameterKind = 'text' | 'number' | 'boolean' | 'list';
-
 export interface Parameter {
-  readonly kind: ParameterKind;
   readonly schema: v.GenericSchema;
   readonly description: string;
   /** The allowed values in words, for the error message. */
   readonly allowed: string;
 }
 
+/** The type of a parameter's values in valibot's words, such as `number` or `array`; text is converted to it before the validation. */
+export function valueType({ schema }: Parameter): string {
+  return 'wrapped' in schema ? (schema.wrapped as v.GenericSchema).type : schema.type;
+}
+
 const nodeParameter: Parameter = {
-  kind: 'text',
   schema: v.pipe(v.string(), v.minLength(1), v.maxLength(256)),
   description: 'Name of a monitoring node, which may have left the graph. Default: the node of this machine.',
   allowed: 'the name of a node in /status',
@@ -28,7 +28,6 @@ export const EARLIEST_MS = Date.parse('0000-01-01T00:00:00.000Z');
 const LATEST_MS = Date.parse('9999-12-31T23:59:59.999Z');
 
 const instantParameter = (description: string): Parameter => ({
-  kind: 'text',
   schema: v.pipe(
     v.string(),
     v.regex(/^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2}))?$/),
@@ -49,7 +48,6 @@ const range: Readonly<Record<string, Parameter>> = {
   from: instantParameter('Start of the range, inclusive.'),
   to: instantParameter('End of the range, exclusive. Default: now.'),
   hours: {
-    kind: 'number',
     schema: v.pipe(v.number(), v.finite(), v.gtValue(0), v.maxValue(17_544)),
     description: 'Length of the range in hours, ending at `to`. It cannot be combined with `from`.',
     allowed: 'a number above 0 up to 17544 (two years), not together with from',
@@ -59,14 +57,12 @@ const range: Readonly<Record<string, Parameter>> = {
 export const MAX_PAGE = 10_000;
 const limitSchema = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(MAX_PAGE));
 const limit: Parameter = {
-  kind: 'number',
   schema: limitSchema,
   description: `Maximum number of elements on a page; the Link header has the URL of the next page. Default: ${MAX_PAGE} for JSON, no limit for CSV.`,
   allowed: `a whole number from 1 to ${MAX_PAGE}`,
 };
 /** The cursor contains an alert id. The id of a remote node's alert has up to 512 characters of up to three bytes each. */
 const cursor: Parameter = {
-  kind: 'text',
   schema: v.pipe(v.string(), v.regex(/^[A-Za-z0-9_-]{1,2200}$/)),
   description: 'Continues a listing. The Link header of the previous page contains it.',
   allowed: 'the cursor of a Link header',
@@ -74,14 +70,13 @@ const cursor: Parameter = {
 /** An event id of /events: the cursors of health statuses and of alerts, and a number. */
 export const ID = /^([0-9a-z]{1,10})\.([0-9a-z]{1,6})_([0-9a-z]{1,10})\.([0-9a-z]{1,6})_[0-9a-z]{1,10}$/;
 const oneOf = (options: readonly string[], description: string, defaultOption?: string): Parameter => ({
-  kind: 'text',
   schema: defaultOption === undefined ? v.picklist(options) : v.optional(v.picklist(options), defaultOption),
   description,
   allowed: `one of ${options.join(', ')}`,
 });
 /** Metrics of alerts. In addition, each path of `disk.paths` has its own metric. */
 const ALERT_METRICS = [...METRICS, 'health_status', 'remote_nodes'];
-const flag = (description: string): Parameter => ({ kind: 'boolean', schema: v.boolean(), description, allowed: 'true or false' });
+const flag = (description: string): Parameter => ({ schema: v.boolean(), description, allowed: 'true or false' });
 
 export const parameters = {
   '/health': { node: nodeParameter },
@@ -89,7 +84,6 @@ export const parameters = {
     node: nodeParameter,
     ...range,
     step: {
-      kind: 'text',
       schema: v.pipe(v.string(), v.regex(/^[1-9]\d{0,4}[smhd]$/)),
       description:
         'One element per step of this length, aligned to UTC; `from` and `to` are widened to whole steps. Default: every sample.',
@@ -109,7 +103,6 @@ export const parameters = {
     node: anyNode,
     severity: oneOf(SEVERITIES, 'Only this severity.'),
     metric: {
-      kind: 'text',
       schema: v.pipe(v.string(), v.regex(new RegExp(`^(${ALERT_METRICS.join('|')}|disk:/.*)$`))),
       description: 'Only this metric. `disk:/…` is a path of `disk.paths` that cannot be measured.',
       allowed: `one of ${ALERT_METRICS.join(', ')}, or disk:/… for one path of disk.paths`,
@@ -117,7 +110,6 @@ export const parameters = {
     resolved: flag('true: only resolved alerts; false: only open alerts.'),
     changes: flag('Every change of each alert instead of only the last.'),
     after: {
-      kind: 'text',
       schema: v.pipe(v.string(), v.regex(new RegExp(`^0$|${ID.source}`))),
       description:
         'With `changes=true`: only the changes recorded after this cursor, in the order of recording. Each change is returned exactly once, even if a clock is set back. The cursor is the Last-Event-ID header of the previous response, or the id of an event of /events; 0: from the beginning. Of the other parameters, only `node` and `limit` can be used with it.',
@@ -134,7 +126,6 @@ export const parameters = {
   '/status': {},
   '/events': {
     events: {
-      kind: 'list',
       schema: v.pipe(v.array(v.picklist(['health', 'alert', 'shutdown'])), v.minLength(1)),
       description: 'Only these kinds of events, separated by commas.',
       allowed: 'a list of health, alert, shutdown',
@@ -143,7 +134,6 @@ export const parameters = {
   },
   '/reports': {
     name: {
-      kind: 'text',
       schema: v.pipe(v.string(), v.regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/)),
       description: 'Returns this report instead of the list.',
       allowed: 'the name of a report in /reports',
