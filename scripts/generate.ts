@@ -5,12 +5,12 @@
  * fails if a file is out of date.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
-import { renderDefaultYaml, renderReference } from '../src/config/render.ts';
-import { openApiDocument } from '../src/http/api/openapi.ts';
 import { changelogDay, renderConfigManual } from './deb/manual.ts';
 import { harnessReportSchema } from './harness-report-schema.ts';
 import { renderCommandLine } from './reference/cli.ts';
+import { renderConfiguration, renderDefaultYaml } from './reference/configuration.ts';
 import { renderLogEvents } from './reference/log-events.ts';
+import { openApiDocument } from './reference/openapi.ts';
 import { readDefinitions } from './ros/definitions.ts';
 import { renderInterfaces } from './ros/render.ts';
 
@@ -26,7 +26,7 @@ function withVersion(file: string, pattern: RegExp): Record<string, string> {
 const files: Readonly<Record<string, string>> = {
   'config/edge_health_config.yaml': renderDefaultYaml(),
   'docs/reference/cli.md': await renderCommandLine(),
-  'docs/reference/configuration.md': renderReference(),
+  'docs/reference/configuration.md': renderConfiguration(),
   'docs/reference/log-events.md': renderLogEvents(),
   'docs/man/edge_health_config.5': renderConfigManual(version, changelogDay()),
   'docs/harness-report.schema.json': `${JSON.stringify(harnessReportSchema(), null, 2)}\n`,

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import t from 'tap';
+import { renderConfiguration, renderDefaultYaml } from '../../scripts/reference/configuration.ts';
 import { runs, SEED } from '../../testkit/effort.ts';
 import { anyText } from '../../testkit/text.ts';
 import { describeKeys, secretKeys } from './describe.ts';
 import { type ConfigError, formatConfigError, parseConfig } from './parse.ts';
-import { renderDefaultYaml, renderReference } from './render.ts';
 import { DEFAULT_CONFIG } from './schema.ts';
 
 function errorsOf(text: string): readonly ConfigError[] {
@@ -334,7 +334,7 @@ t.test('any text results in a configuration or in a list of errors', async (t) =
 });
 
 t.test('the reference page names every key with its default', async (t) => {
-  const page = renderReference();
+  const page = renderConfiguration();
   for (const { key } of describeKeys()) t.match(page, new RegExp(`^\\| \`${key.replaceAll('.', '\\.')}\` \\| \\S`, 'm'), key);
 });
 

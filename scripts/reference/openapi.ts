@@ -1,9 +1,8 @@
 import { toJsonSchema } from '@valibot/to-json-schema';
 import type * as v from 'valibot';
-import { SNAPSHOT_HEADER } from '../../core/snapshot.ts';
-import { CODES } from '../problem.ts';
-import { type ApiPath, type Parameter, parameters, valueType } from './query-schema.ts';
-import { reportsSchema } from './reports-schema.ts';
+import { SNAPSHOT_HEADER } from '../../src/core/snapshot.ts';
+import { type ApiPath, type Parameter, parameters, valueType } from '../../src/http/api/query-schema.ts';
+import { reportsSchema } from '../../src/http/api/reports-schema.ts';
 import {
   aggregateSchema,
   alertListSchema,
@@ -13,7 +12,8 @@ import {
   problemSchema,
   shutdownEventSchema,
   statusDocumentSchema,
-} from './schema.ts';
+} from '../../src/http/api/schema.ts';
+import { CODES, type ProblemCode } from '../../src/http/problem.ts';
 
 type Json = Record<string, unknown>;
 
@@ -55,89 +55,88 @@ interface Success {
 
 const json = (name: string): Json => ({ 'application/json': { schema: { $ref: `#/components/schemas/${name}` } } });
 
-const OPERATIONS: Readonly<Record<ApiPath, { id: string; summary: string; success: Success; problems: readonly (keyof typeof CODES)[] }>> =
-  {
-    '/health': {
-      id: 'getHealth',
-      summary: 'The current health status',
-      success: { description: 'The latest health status.', content: json('HealthStatus'), headers: HEADERS.etag },
-      problems: ['unknown_node', 'no_sample_yet'],
+const OPERATIONS: Readonly<Record<ApiPath, { id: string; summary: string; success: Success; problems: readonly ProblemCode[] }>> = {
+  '/health': {
+    id: 'getHealth',
+    summary: 'The current health status',
+    success: { description: 'The latest health status.', content: json('HealthStatus'), headers: HEADERS.etag },
+    problems: ['unknown_node', 'no_sample_yet'],
+  },
+  '/health/history': {
+    id: 'getHistory',
+    summary: 'Health statuses of a time range; by default the last hour',
+    success: {
+      description:
+        'A page of health statuses. CSV without `limit` contains the whole range. If the connection is closed before the end of the body, the rest could not be read.',
+      content: { ...json('History'), 'text/csv': { schema: { type: 'string' } } },
+      headers: HEADERS.page,
     },
-    '/health/history': {
-      id: 'getHistory',
-      summary: 'Health statuses of a time range; by default the last hour',
-      success: {
-        description:
-          'A page of health statuses. CSV without `limit` contains the whole range. If the connection is closed before the end of the body, the rest could not be read.',
-        content: { ...json('History'), 'text/csv': { schema: { type: 'string' } } },
-        headers: HEADERS.page,
+    problems: ['unknown_node', 'storage_unavailable'],
+  },
+  '/health/aggregate': {
+    id: 'getAggregate',
+    summary: 'Statistics of a time range; by default the last 24 hours',
+    success: { description: 'Statistics of the time range.', content: json('Aggregate') },
+    problems: ['unknown_node', 'storage_unavailable'],
+  },
+  '/alerts': {
+    id: 'getAlerts',
+    summary: 'Open alerts and the alerts of the last 24 hours, newest first',
+    success: { description: 'A page of alerts.', content: json('AlertList'), headers: { ...HEADERS.page, ...HEADERS.cursor } },
+    problems: ['unknown_node', 'cursor_ahead', 'storage_unavailable'],
+  },
+  '/status': {
+    id: 'getStatus',
+    summary: 'Summary of the overall system status',
+    success: { description: 'The summary.', content: json('Status') },
+    problems: [],
+  },
+  '/events': {
+    id: 'getEvents',
+    summary: 'Server-sent events as they happen; a stream is resumed with Last-Event-ID',
+    success: {
+      description: 'A stream of the events `health` (HealthStatus), `alert` (Alert) and `shutdown` (ShutdownProgress).',
+      content: { 'text/event-stream': { schema: { type: 'string' } } },
+    },
+    problems: ['unknown_node', 'too_many_event_streams'],
+  },
+  '/reports': {
+    id: 'getReports',
+    summary: 'The reliability reports on this machine, and the progress of a run; with `name`, one report',
+    success: {
+      description: 'The list, or with `name` a report in the requested format.',
+      content: {
+        ...json('Reports'),
+        'text/html': { schema: { type: 'string' } },
+        'text/markdown': { schema: { type: 'string' } },
+        'application/xml': { schema: { type: 'string' } },
       },
-      problems: ['unknown_node', 'storage_unavailable'],
     },
-    '/health/aggregate': {
-      id: 'getAggregate',
-      summary: 'Statistics of a time range; by default the last 24 hours',
-      success: { description: 'Statistics of the time range.', content: json('Aggregate') },
-      problems: ['unknown_node', 'storage_unavailable'],
+    problems: ['unknown_report', 'reports_unavailable'],
+  },
+  '/metrics': {
+    id: 'getMetrics',
+    summary: 'Metrics for Prometheus',
+    success: { description: 'Prometheus text format.', content: { 'text/plain': { schema: { type: 'string' } } } },
+    problems: [],
+  },
+  '/snapshot': {
+    id: 'getSnapshot',
+    summary: 'A copy of the database with everything recorded up to the request; for programs on this machine, or with a token',
+    success: {
+      description: 'An SQLite database that needs no further processing. HEAD creates no copy.',
+      content: { 'application/vnd.sqlite3': { schema: { type: 'string', format: 'binary' } } },
+      headers: HEADERS.file,
     },
-    '/alerts': {
-      id: 'getAlerts',
-      summary: 'Open alerts and the alerts of the last 24 hours, newest first',
-      success: { description: 'A page of alerts.', content: json('AlertList'), headers: { ...HEADERS.page, ...HEADERS.cursor } },
-      problems: ['unknown_node', 'cursor_ahead', 'storage_unavailable'],
-    },
-    '/status': {
-      id: 'getStatus',
-      summary: 'Summary of the overall system status',
-      success: { description: 'The summary.', content: json('Status') },
-      problems: [],
-    },
-    '/events': {
-      id: 'getEvents',
-      summary: 'Server-sent events as they happen; a stream is resumed with Last-Event-ID',
-      success: {
-        description: 'A stream of the events `health` (HealthStatus), `alert` (Alert) and `shutdown` (ShutdownProgress).',
-        content: { 'text/event-stream': { schema: { type: 'string' } } },
-      },
-      problems: ['unknown_node', 'too_many_event_streams'],
-    },
-    '/reports': {
-      id: 'getReports',
-      summary: 'The reliability reports on this machine, and the progress of a run; with `name`, one report',
-      success: {
-        description: 'The list, or with `name` a report in the requested format.',
-        content: {
-          ...json('Reports'),
-          'text/html': { schema: { type: 'string' } },
-          'text/markdown': { schema: { type: 'string' } },
-          'application/xml': { schema: { type: 'string' } },
-        },
-      },
-      problems: ['unknown_report', 'reports_unavailable'],
-    },
-    '/metrics': {
-      id: 'getMetrics',
-      summary: 'Metrics for Prometheus',
-      success: { description: 'Prometheus text format.', content: { 'text/plain': { schema: { type: 'string' } } } },
-      problems: [],
-    },
-    '/snapshot': {
-      id: 'getSnapshot',
-      summary: 'A copy of the database with everything recorded up to the request; for programs on this machine, or with a token',
-      success: {
-        description: 'An SQLite database that needs no further processing. HEAD creates no copy.',
-        content: { 'application/vnd.sqlite3': { schema: { type: 'string', format: 'binary' } } },
-        headers: HEADERS.file,
-      },
-      problems: ['not_local', 'snapshot_header_missing', 'storage_unavailable', 'snapshot_in_progress', 'insufficient_storage'],
-    },
-    '/openapi.json': {
-      id: 'getOpenApi',
-      summary: 'This document',
-      success: { description: 'OpenAPI 3.1.', content: { 'application/json': { schema: { type: 'object' } } }, headers: HEADERS.etag },
-      problems: [],
-    },
-  };
+    problems: ['not_local', 'snapshot_header_missing', 'storage_unavailable', 'snapshot_in_progress', 'insufficient_storage'],
+  },
+  '/openapi.json': {
+    id: 'getOpenApi',
+    summary: 'This document',
+    success: { description: 'OpenAPI 3.1.', content: { 'application/json': { schema: { type: 'object' } } }, headers: HEADERS.etag },
+    problems: [],
+  },
+};
 
 const SNAPSHOT_PARAMETER = {
   name: SNAPSHOT_HEADER,
@@ -153,7 +152,7 @@ function parameterDocument(name: string, parameter: Parameter): Json {
   return valueType(parameter) === 'array' ? { ...base, style: 'form', explode: false } : base;
 }
 
-function problemResponses(codes: readonly (keyof typeof CODES)[]): Json {
+function problemResponses(codes: readonly ProblemCode[]): Json {
   const byStatus = new Map<number, string[]>();
   for (const code of codes)
     byStatus.set(CODES[code].status, [...(byStatus.get(CODES[code].status) ?? []), `\`${code}\`: ${CODES[code].title}`]);
@@ -165,25 +164,27 @@ function problemResponses(codes: readonly (keyof typeof CODES)[]): Json {
   );
 }
 
+/** Errors of every path. */
+const GENERAL_PROBLEMS: readonly ProblemCode[] = [
+  'invalid_parameter',
+  'unknown_parameter',
+  'malformed_url',
+  'malformed_request',
+  'unauthorized',
+  'method_not_allowed',
+  'request_timeout',
+  'url_too_long',
+  'host_not_allowed',
+  'headers_too_large',
+  'internal_error',
+  'too_many_connections',
+];
+
 /** The OpenAPI 3.1 document of the whole API, as JSON. */
 export function openApiDocument(version: string): Json {
   const paths: Json = {};
   for (const [path, operation] of Object.entries(OPERATIONS)) {
     const list = Object.entries(parameters[path as ApiPath] as Record<string, Parameter>);
-    const general: (keyof typeof CODES)[] = [
-      'invalid_parameter',
-      'unknown_parameter',
-      'malformed_url',
-      'malformed_request',
-      'unauthorized',
-      'method_not_allowed',
-      'request_timeout',
-      'url_too_long',
-      'host_not_allowed',
-      'headers_too_large',
-      'internal_error',
-      'too_many_connections',
-    ];
     paths[path] = {
       get: {
         operationId: operation.id,
@@ -195,7 +196,7 @@ export function openApiDocument(version: string): Json {
         responses: {
           200: operation.success,
           ...(operation.success.headers === HEADERS.etag ? { 304: { description: 'The version in If-None-Match is current.' } } : {}),
-          ...problemResponses([...general, ...operation.problems]),
+          ...problemResponses([...GENERAL_PROBLEMS, ...operation.problems]),
         },
       },
     };

@@ -1,4 +1,4 @@
-import { describeKeys, type KeyDescription } from './describe.ts';
+import { describeKeys, type KeyDescription } from '../../src/config/describe.ts';
 
 const HEADER = `# Configuration of edge-health. Every key is optional; the values below are the defaults.
 # Check the file with: edge-health check-config FILE
@@ -55,7 +55,7 @@ export function renderDefaultYaml(): string {
 }
 
 /** The reference page of the configuration, as Markdown: a table per section. */
-export function renderReference(): string {
+export function renderConfiguration(): string {
   const sections = new Map<string, string[]>();
   for (const key of describeKeys()) {
     const [first = '', second = ''] = key.key.split('.');
