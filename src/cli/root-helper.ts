@@ -6,8 +6,7 @@ import * as v from 'valibot';
 import { ROOT_HELPER, type RootAnswer, type RootRequest, systemctl } from '../client/root-helper.ts';
 import { type ReplacedConfig, replaceConfig } from '../config/replace.ts';
 import { installation, PACKAGE_CONFIG } from '../core/files/installation.ts';
-import { optionsForShortLived } from '../core/files/node-options.ts';
-import { PROGRAMS } from '../core/files/programs.ts';
+import { optionsForShortLived, PROGRAMS } from '../core/files/programs.ts';
 import { becomeOwnerOf, type Owner, ownerOf, withoutOwn } from '../core/platform/privileges.ts';
 
 /** Commands that open no file of the service's user and therefore keep root's rights. */
