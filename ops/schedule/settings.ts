@@ -23,7 +23,7 @@ export function reloadSettings(
   try {
     return { config, rest: serviceOf(config.rest, url, () => findService(configFile, environment)?.url ?? null) };
   } catch (error) {
-    log('error', 'rest.token_file cannot be read; the former token is used', { error: (error as Error).message });
+    log('error', 'rest.token_file not readable; previous token kept', { error: (error as Error).message });
     return { config, rest: formerRest };
   }
 }
