@@ -94,7 +94,7 @@ export class View implements ServiceView {
     return [...new Set([this.localNode, ...this.#options.live.nodes()])];
   }
 
-  knows(node: string): boolean {
+  isKnownNode(node: string): boolean {
     return node === this.localNode || this.#options.live.isKnown(node);
   }
 

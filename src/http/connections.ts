@@ -1,8 +1,8 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { answerBare, cutOff, stopParsing } from './bare.ts';
 import { clientOf, isLocal, shareOf, type TurnQueue } from './context.ts';
 import { Problem } from './problem.ts';
+import { cutOff, sendRawResponse, stopParsing } from './raw-response.ts';
 
 export type Serve = (request: IncomingMessage, response: ServerResponse) => void;
 
@@ -188,7 +188,7 @@ export class Connections {
     socket.once('close', () => {
       this.#refusing -= 1;
     });
-    answerBare(socket, new Problem('too_many_connections', detail), 'Retry-After: 1\r\n');
+    sendRawResponse(socket, new Problem('too_many_connections', detail), 'Retry-After: 1\r\n');
   }
 
   /** Checks the connections, unless the last check was a moment ago: a check for each new connection would be too slow in a flood. */

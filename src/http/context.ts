@@ -85,7 +85,7 @@ const MAX_NAMES_SHOWN = 20;
 /** The node named in the query, by default this machine's; throws a 404 for a node that was never seen. */
 export function nodeOf({ query, view }: Context): string {
   const node = (query['node'] as string | undefined) ?? view.localNode;
-  if (!view.knows(node)) {
+  if (!view.isKnownNode(node)) {
     const names = view.nodes();
     const shown = `${names.slice(0, MAX_NAMES_SHOWN).join(', ')}${names.length > MAX_NAMES_SHOWN ? ', …' : ''}`;
     throw new Problem('unknown_node', `no node "${node.slice(0, 60)}" is known; known nodes: ${shown}`, {

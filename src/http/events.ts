@@ -4,9 +4,9 @@ import type { HealthStatus } from '../core/health-status.ts';
 import type { HistoryReader, Position, Publisher, RecordCursor, RecordedEvent, RecordedPage } from '../core/ports.ts';
 import type { ShutdownProgress } from '../core/shutdown/shutdown.ts';
 import { ID } from './api/query-schema.ts';
-import { cutOff } from './bare.ts';
 import { clientOf, isForThisMachine, queryStore, type StoreAccess, shareOf, waitForDrain } from './context.ts';
 import { Problem } from './problem.ts';
+import { cutOff } from './raw-response.ts';
 
 interface SentEvent {
   readonly number: number;
@@ -45,7 +45,7 @@ const RESERVED_STREAMS = 8;
 /** Lower limit of the number of streams of one client. */
 const LEAST_SHARE = 4;
 /** Recent events kept in memory for clients that reconnect soon. */
-const KEPT = 1024;
+const RECENT_EVENTS = 1024;
 /** Missed events that are written before waiting for the client to read them. */
 const AT_ONCE = 200;
 /** Maximum number of events per store query. */
@@ -77,7 +77,7 @@ export class EventHub implements Publisher {
   readonly #max: number;
   readonly #heartbeatMs: number;
   readonly #lifeMs: number;
-  #kept: SentEvent[] = [];
+  #recent: SentEvent[] = [];
   /** Number of the next event. Numbers begin at 1; events from the store have 0. */
   #number = 1;
   #position: Position | null = null;
@@ -175,9 +175,9 @@ export class EventHub implements Publisher {
 
   #send(kind: EventKind, node: string, json: string, cursor: RecordCursor | null): void {
     const event: SentEvent = { number: this.#number++, kind, node, json, cursor, position: this.#position };
-    this.#kept.push(event);
+    this.#recent.push(event);
     // Truncating the array only now and then is cheaper than shifting it for each event.
-    if (this.#kept.length >= 2 * KEPT) this.#kept = this.#kept.slice(-KEPT);
+    if (this.#recent.length >= 2 * RECENT_EVENTS) this.#recent = this.#recent.slice(-RECENT_EVENTS);
     for (const stream of this.#streams) if (stream.live) this.#write(stream, event);
   }
 
@@ -234,12 +234,12 @@ export class EventHub implements Publisher {
 
   /** Sends the events after an event: from memory if it is still there, otherwise first from the store by its position. */
   async #bringUpToDate(stream: Stream, lastEventId: string): Promise<void> {
-    const known = this.#kept.find(({ number, position }) => formatId(position, number) === lastEventId);
+    const known = this.#recent.find(({ number, position }) => formatId(position, number) === lastEventId);
     let position = parseId(lastEventId);
     /** Number of the next event to send; null: it must be read from the store. */
     let next = known ? known.number + 1 : position ? null : lastEventId === BEFORE_ALL ? 1 : this.#number;
     while (this.#streams.has(stream) && !stream.live) {
-      if (next !== null && next < (this.#kept[0]?.number ?? this.#number)) next = null; // The event is no longer in memory.
+      if (next !== null && next < (this.#recent[0]?.number ?? this.#number)) next = null; // The event is no longer in memory.
       if (next === null && position) {
         // Events published during the query are in memory.
         const firstAfterQuery = this.#number;
@@ -248,9 +248,9 @@ export class EventHub implements Publisher {
         if (!more) next = firstAfterQuery;
         continue;
       }
-      const first: number = this.#kept[0]?.number ?? this.#number;
+      const first: number = this.#recent[0]?.number ?? this.#number;
       next ??= first;
-      const events = this.#kept.slice(next - first, next - first + AT_ONCE);
+      const events = this.#recent.slice(next - first, next - first + AT_ONCE);
       for (const event of events) this.#write(stream, event);
       next += events.length;
       position = events.at(-1)?.position ?? position;

@@ -10,7 +10,7 @@ export interface ParseError extends NodeJS.ErrnoException {
   readonly rawPacket?: Buffer;
 }
 
-/** Responds on the bare socket to input for which Node creates no response object: not HTTP, too slow or too large. */
+/** Responds on the socket itself to input for which Node creates no response object: not HTTP, too slow or too large. */
 export function refuse(error: ParseError, socket: Socket): void {
   if (refused.has(socket)) return;
   if (!socket.writable || error.code === 'ECONNRESET') {
@@ -18,7 +18,7 @@ export function refuse(error: ParseError, socket: Socket): void {
     return;
   }
   const code = codeOf(error);
-  answerBare(socket, new Problem(code, CODES[code].title));
+  sendRawResponse(socket, new Problem(code, CODES[code].title));
 }
 
 function codeOf({ code, rawPacket }: ParseError): ProblemCode {
@@ -34,7 +34,7 @@ function codeOf({ code, rawPacket }: ParseError): ProblemCode {
 export function refuseMethod(method: string | undefined, socket: Socket): void {
   socket.on('error', () => socket.destroy());
   if (refused.has(socket) || !socket.writable) return;
-  answerBare(socket, methodNotAllowed(method), `Allow: ${ALLOW}\r\n`);
+  sendRawResponse(socket, methodNotAllowed(method), `Allow: ${ALLOW}\r\n`);
 }
 
 const GUARDS = Object.entries(API_HEADERS)
@@ -46,7 +46,7 @@ const refused = new WeakSet<Socket>();
 const LINGER_SECONDS = 1;
 
 /** Sends the last response on a socket and closes it. */
-export function answerBare(socket: Socket, problem: Problem, headers = ''): void {
+export function sendRawResponse(socket: Socket, problem: Problem, headers = ''): void {
   const { status, title } = CODES[problem.code];
   const body = JSON.stringify(problem);
   refused.add(socket);

@@ -3,7 +3,7 @@ import { isIPv4, isIPv6 } from 'node:net';
 import { Problem } from './problem.ts';
 
 /** Refuses requests without the token. It compares hashes, so that the duration reveals neither content nor length of the token. */
-export class TokenGate {
+export class TokenCheck {
   #token: string | null = null;
   #matches: ((token: string) => boolean) | null = null;
 
@@ -11,8 +11,8 @@ export class TokenGate {
     this.setToken(token);
   }
 
-  get isOpen(): boolean {
-    return this.#token === null;
+  get hasToken(): boolean {
+    return this.#token !== null;
   }
 
   /** Returns whether the token has changed. */

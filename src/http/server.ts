@@ -6,7 +6,6 @@ import sirv from 'sirv';
 import type { Log, SocketBounds } from '../core/ports.ts';
 import { type ApiPath, parameters } from './api/query-schema.ts';
 import type { StatusDocument } from './api/schema.ts';
-import { MAX_URL_LENGTH, type ParseError, refuse, refuseMethod } from './bare.ts';
 import { Connections, type Serve, WRITE_SECONDS } from './connections.ts';
 import { type Context, type Handler, MAX_STORE_QUERIES, Semaphore, type Shared, TurnQueue } from './context.ts';
 import { EventHub } from './events.ts';
@@ -22,7 +21,8 @@ import { snapshot } from './handlers/snapshot.ts';
 import { status } from './handlers/status.ts';
 import { parseQuery } from './parameters.ts';
 import { ALLOW, methodNotAllowed, Problem, sendProblem } from './problem.ts';
-import { API_HEADERS, allowOrigin, HostCheck, PAGE_HEADERS, TokenGate } from './security.ts';
+import { MAX_URL_LENGTH, type ParseError, refuse, refuseMethod } from './raw-response.ts';
+import { API_HEADERS, allowOrigin, HostCheck, PAGE_HEADERS, TokenCheck } from './security.ts';
 import type { ServiceView } from './view.ts';
 
 export interface RestOptions {
@@ -72,14 +72,14 @@ export class RestServer {
   readonly #connections: Connections;
   /** Publishes to every reader of /events. */
   readonly events: EventHub;
-  readonly #gate: TokenGate;
+  readonly #tokenCheck: TokenCheck;
   readonly #hosts: HostCheck;
   readonly #shared: Shared;
 
   constructor(options: RestOptions) {
     this.#options = options;
     const { headersSeconds = HEADERS_SECONDS } = options;
-    this.#gate = new TokenGate(options.token);
+    this.#tokenCheck = new TokenCheck(options.token);
     this.#hosts = new HostCheck(options.namesOfMachine, options.allowedHosts);
     this.#shared = { view: options.view, store: new Semaphore(MAX_STORE_QUERIES), turns: new TurnQueue() };
     this.events = new EventHub({ history: options.view.history, max: options.maxEventStreams });
@@ -148,7 +148,7 @@ export class RestServer {
 
   /** Sets the required token; if it has changed, open event streams are ended. */
   setToken(token: string | null): void {
-    if (this.#gate.setToken(token)) this.events.stop();
+    if (this.#tokenCheck.setToken(token)) this.events.stop();
   }
 
   /** Sets the host names allowed in addition to IP addresses and the names of this machine. */
@@ -178,7 +178,7 @@ export class RestServer {
       '/events': events(this.events),
       '/reports': reports,
       '/metrics': metrics(view, counts),
-      '/snapshot': snapshot(() => !this.#gate.isOpen),
+      '/snapshot': snapshot(() => this.#tokenCheck.hasToken),
       '/openapi.json': openapi(openapiFile),
     };
     const files = dashboardFiles(dashboardFolder);
@@ -226,7 +226,7 @@ export class RestServer {
   #serve(path: ApiPath, handler: Handler, request: IncomingMessage, response: ServerResponse): void {
     const fail = (error: unknown): void => this.#answerError(error as Error, request, response);
     try {
-      this.#gate.check(request);
+      this.#tokenCheck.check(request);
       const query = parseQuery(path, (request.url ?? '').split('?').slice(1).join('?'));
       const hold = (body: object, bytes: number): void => this.#connections.hold(request.socket, body, bytes);
       const context: Context = { ...this.#shared, request, response, path, query, hold };

@@ -12,7 +12,7 @@ export interface ServiceView {
   /** Names of the known nodes: the local one first, then the remote nodes seen recently or expected on the graph. */
   nodes(): string[];
   /** Whether a node was ever seen, so that queries may name it. */
-  knows(node: string): boolean;
+  isKnownNode(node: string): boolean;
   /** The current status of a node, UNKNOWN if it is stale; null: no sample yet. */
   current(node: string): HealthStatus | null;
   openAlerts(): readonly Alert[];

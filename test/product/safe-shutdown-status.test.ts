@@ -73,7 +73,7 @@ async function rest(t: Test): Promise<{ server: RestServer; url: string }> {
   const view: ServiceView = {
     localNode: 'health_monitor',
     nodes: () => ['health_monitor', 'robot'],
-    knows: (node) => node === 'health_monitor' || node === 'robot',
+    isKnownNode: (node) => node === 'health_monitor' || node === 'robot',
     current: () => null,
     openAlerts: () => [],
     thresholds: () => {

@@ -24,7 +24,12 @@ function respond(current: HealthStatus, known?: string): { code: number; tag: st
     end: () => undefined,
   } as unknown as ServerResponse;
   const request = { method: 'GET', headers: known === undefined ? {} : { 'if-none-match': known } } as IncomingMessage;
-  void health({ request, response, query: {}, view: { localNode: 'a', knows: () => true, current: () => current } } as unknown as Context);
+  void health({
+    request,
+    response,
+    query: {},
+    view: { localNode: 'a', isKnownNode: () => true, current: () => current },
+  } as unknown as Context);
   return answer;
 }
 

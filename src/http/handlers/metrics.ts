@@ -4,12 +4,12 @@ import type { Metric } from '../../core/metrics.ts';
 import type { OpsDocument } from '../api/ops-schema.ts';
 import type { StatusDocument } from '../api/schema.ts';
 import { type Handler, sendBody } from '../context.ts';
-import { Rendered } from '../rendered.ts';
+import { RenderCache } from '../render-cache.ts';
 import type { ServiceView } from '../view.ts';
 
 /** GET /metrics: metrics for Prometheus dashboards of many machines, with base units and Prometheus' naming. */
 export function metrics(view: ServiceView, restCounts: () => StatusDocument['rest']): Handler {
-  const rendered = new Rendered(async () => render(await view.status(), restCounts(), view));
+  const rendered = new RenderCache(async () => render(await view.status(), restCounts(), view));
   return async (context) => sendBody(context, CONTENT_TYPE, await rendered.get());
 }
 
