@@ -14,7 +14,7 @@ export interface ConfigFile {
 }
 
 /** Effect of a file: it is new, it equals the existing one, or it replaces the existing one. */
-export type ConfigFate = 'added' | 'same' | 'replaced';
+type ConfigFate = 'added' | 'same' | 'replaced';
 
 export interface ReplacedConfig {
   /** The folder with the previous files; null: none was replaced. */
@@ -23,7 +23,7 @@ export interface ReplacedConfig {
   putBack(): void;
 }
 
-export interface ReplaceOptions {
+interface ReplaceOptions {
   /** Part of the name of the folder for the previous files. */
   readonly stamp: string;
   /** Group id of new files; null: the group of this process. */

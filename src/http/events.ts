@@ -62,7 +62,7 @@ const MAX_WAITING_BYTES = 128 * 1024;
 /** Unread bytes of all streams, divided equally among them, so that many clients that do not read cannot exhaust the memory. */
 const MAX_WAITING_BYTES_OVER_ALL = 32 * 1024 * 1024;
 
-export interface EventHubOptions {
+interface EventHubOptions {
   readonly history: HistoryReader;
   readonly max: number;
   /** Shorter in tests. */

@@ -25,7 +25,7 @@ import { MAX_URL_LENGTH, type ParseError, refuse, refuseMethod } from './raw-res
 import { API_HEADERS, allowOrigin, HostCheck, PAGE_HEADERS, TokenCheck } from './security.ts';
 import type { ServiceView } from './view.ts';
 
-export interface RestOptions {
+interface RestOptions {
   /** Null: all addresses. */
   readonly host: string | null;
   readonly port: number;
@@ -295,7 +295,7 @@ export function restAnswers({ address, port }: AddressInfo): Promise<boolean> {
 type Files = (request: IncomingMessage, response: ServerResponse, missing: () => void) => void;
 
 /** Serves the built dashboard. sirv lists the folder once at the start and serves only these files, so that no path leads out of it. */
-export function dashboardFiles(folder: string): Files {
+function dashboardFiles(folder: string): Files {
   if (!existsSync(folder)) return (_request, _response, missing) => missing();
   const files = sirv(folder, {
     etag: true,

@@ -6,8 +6,8 @@ import { opsDocumentSchema } from './ops-schema.ts';
 
 /** The bodies of the REST API; query-schema.ts has the parameters. The types and /openapi.json are both derived from these schemas. */
 
-export const statusSchema = v.picklist(STATUSES);
-export const severitySchema = v.picklist(SEVERITIES);
+const statusSchema = v.picklist(STATUSES);
+const severitySchema = v.picklist(SEVERITIES);
 
 export const healthStatusSchema = v.strictObject({
   cpu_percent: reading('CPU usage in percent'),

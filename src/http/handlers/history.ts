@@ -130,7 +130,7 @@ async function writeRows(
 }
 
 /** End of a page of history: the time of its last row, and the number of rows with that time up to there. */
-export interface PageEnd {
+interface PageEnd {
   readonly timestampMs: number;
   /** 0 for averages, whose times are unique. */
   readonly taken: number;

@@ -4,7 +4,7 @@ import { Problem } from '../problem.ts';
 import { REPORT_HEADERS } from '../security.ts';
 import type { ReportFormat } from '../view.ts';
 
-export const CONTENT_TYPES: Readonly<Record<ReportFormat, string>> = {
+const CONTENT_TYPES: Readonly<Record<ReportFormat, string>> = {
   html: 'text/html; charset=utf-8',
   json: 'application/json',
   markdown: 'text/markdown; charset=utf-8',
