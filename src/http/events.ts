@@ -24,6 +24,17 @@ function formatEvent({ number, kind, json, position }: Omit<SentEvent, 'cursor'>
   return `id: ${formatId(position, number)}\nevent: ${kind}\ndata: ${json}\n\n`;
 }
 
+/**
+ * Writes a chunk (RFC 9112, section 7.1) to the socket. `response.write` would keep its parts until the end of the turn, which takes a
+ * fourteenth of the CPU time of the service at 1 Hz.
+ */
+function writeAtOnce(response: ServerResponse, text: string): void {
+  const { chunkedEncoding, socket, writableCorked } = response;
+  // What `response` still keeps must come first, and HTTP 1.0 has no chunks.
+  if (!socket || writableCorked > 0 || !chunkedEncoding) response.write(text);
+  else socket.write(`${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`);
+}
+
 /** The id before the first event, if the store is empty. */
 const BEFORE_ALL = formatId(null, 0);
 
@@ -187,7 +198,7 @@ export class EventHub implements Publisher {
     if (!filter.kinds.includes(kind) || (kind !== 'shutdown' && filter.node !== null && filter.node !== event.node)) return;
     const reached = kind === 'shutdown' ? undefined : stream.reached[kind];
     if (cursor && reached && !isBeyond(cursor, reached)) return;
-    response.write(formatEvent(event));
+    writeAtOnce(response, formatEvent(event));
     this.#dropIfSlow(stream);
   }
 

@@ -58,6 +58,13 @@ const raise = async (): Promise<Alert[]> => [
 ];
 const resolve = (): Promise<Alert[]> => changesAt(10, { resolved: true });
 
+t.test('HTTP/1.0 gets the events without chunks', async (t) => {
+  const connection = await RawConnection.open(service);
+  t.teardown(() => connection.socket.destroy());
+  const text = await connection.send('GET /events HTTP/1.0\r\n\r\n').until(/(?:\nid: .*\nevent: health\ndata: .*\n){3}/);
+  t.notMatch(text, /Transfer-Encoding/i);
+});
+
 t.test('events have an id, a kind and one line of JSON that conforms to the document', async (t) => {
   const { headers } = await sendRequest(service, 'HEAD', '/events');
   t.match(headers['content-type'], /^text\/event-stream/);
