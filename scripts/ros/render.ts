@@ -8,17 +8,31 @@ import type { Layout, MessageType, ServiceType } from './interfaces.ts';
 /** The root of the types whose fields differ in Humble, which the nodes of ROS 2 itself exchange. */
 const HUMBLE_ROOT = 'rmw_dds_common/msg/ParticipantEntitiesInfo';
 
-/** The text of src/ros/interfaces.generated.ts: for each type, an interface of its messages, and a constant with names, hash and layout. */
+/** The messages that are built, not only decoded: these and what they contain get a TypeScript type. */
+const BUILT = /^(?:edge_health_interfaces|diagnostic_msgs)\/msg\//;
+/** Messages of service introspection, which is not supported. */
+const INTROSPECTION = /_Event$|^service_msgs\//;
+
+/** The text of src/ros/interfaces.generated.ts: for each type, a constant with names, hash and layout, and an interface if it is built. */
 export function renderInterfaces({ structs, humble, services }: Definitions): string {
   const whole = new Set(services.map(({ name }) => name));
   const names = dependenciesFirst(
-    [...structs.keys()].filter((name) => !whole.has(name)),
+    [...structs.keys()].filter((name) => !whole.has(name) && !INTROSPECTION.test(name)),
     structs,
+  );
+  const built = new Set(
+    dependenciesFirst(
+      names.filter((name) => BUILT.test(name)),
+      structs,
+    ),
   );
   return [
     HEADER,
-    ...names.map((name) => `${messageInterface(named(structs, name))}\n${messageConstant(named(structs, name), structs)}`),
-    ...services.map(({ name }) => serviceConstant(name, structs)),
+    ...names.map((name) => {
+      const struct = named(structs, name);
+      return (built.has(name) ? `${messageInterface(struct)}\n` : '') + messageConstant(struct, structs);
+    }),
+    ...services.map(({ name }) => serviceConstant(name)),
     ...dependenciesFirst([HUMBLE_ROOT], humble).map((name) => humbleLayout(named(humble, name))),
   ].join('\n');
 }
@@ -85,14 +99,12 @@ ${layout(fields, '')}
 `;
 }
 
-function serviceConstant(name: string, structs: Structs): string {
+function serviceConstant(name: string): string {
   return `export const ${constantName(name)}: ServiceType = {
   rosName: '${name}',
   ddsName: '${ddsName(name)}',
-  typeHash: '${typeHash(name, structs)}',
   request: ${constantName(`${name}_Request`)},
   response: ${constantName(`${name}_Response`)},
-  event: ${constantName(`${name}_Event`)},
 };
 `;
 }

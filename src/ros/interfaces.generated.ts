@@ -77,11 +77,6 @@ export const DIAGNOSTIC_ARRAY: MessageType = {
   ],
 };
 
-export interface FloatingPointRangeMessage {
-  readonly from_value: number;
-  readonly to_value: number;
-  readonly step: number;
-}
 export const FLOATING_POINT_RANGE: MessageType = {
   rosName: 'rcl_interfaces/msg/FloatingPointRange',
   ddsName: 'rcl_interfaces::msg::dds_::FloatingPointRange_',
@@ -93,11 +88,6 @@ export const FLOATING_POINT_RANGE: MessageType = {
   ],
 };
 
-export interface IntegerRangeMessage {
-  readonly from_value: bigint;
-  readonly to_value: bigint;
-  readonly step: bigint;
-}
 export const INTEGER_RANGE: MessageType = {
   rosName: 'rcl_interfaces/msg/IntegerRange',
   ddsName: 'rcl_interfaces::msg::dds_::IntegerRange_',
@@ -109,10 +99,6 @@ export const INTEGER_RANGE: MessageType = {
   ],
 };
 
-export interface ListParametersResultMessage {
-  readonly names: readonly string[];
-  readonly prefixes: readonly string[];
-}
 export const LIST_PARAMETERS_RESULT: MessageType = {
   rosName: 'rcl_interfaces/msg/ListParametersResult',
   ddsName: 'rcl_interfaces::msg::dds_::ListParametersResult_',
@@ -123,18 +109,6 @@ export const LIST_PARAMETERS_RESULT: MessageType = {
   ],
 };
 
-export interface ParameterValueMessage {
-  readonly type: number;
-  readonly bool_value: boolean;
-  readonly integer_value: bigint;
-  readonly double_value: number;
-  readonly string_value: string;
-  readonly byte_array_value: Uint8Array;
-  readonly bool_array_value: readonly boolean[];
-  readonly integer_array_value: readonly bigint[];
-  readonly double_array_value: readonly number[];
-  readonly string_array_value: readonly string[];
-}
 export const PARAMETER_VALUE: MessageType = {
   rosName: 'rcl_interfaces/msg/ParameterValue',
   ddsName: 'rcl_interfaces::msg::dds_::ParameterValue_',
@@ -153,10 +127,6 @@ export const PARAMETER_VALUE: MessageType = {
   ],
 };
 
-export interface ParameterMessage {
-  readonly name: string;
-  readonly value: ParameterValueMessage;
-}
 export const PARAMETER: MessageType = {
   rosName: 'rcl_interfaces/msg/Parameter',
   ddsName: 'rcl_interfaces::msg::dds_::Parameter_',
@@ -167,16 +137,6 @@ export const PARAMETER: MessageType = {
   ],
 };
 
-export interface ParameterDescriptorMessage {
-  readonly name: string;
-  readonly type: number;
-  readonly description: string;
-  readonly additional_constraints: string;
-  readonly read_only: boolean;
-  readonly dynamic_typing: boolean;
-  readonly floating_point_range: readonly FloatingPointRangeMessage[];
-  readonly integer_range: readonly IntegerRangeMessage[];
-}
 export const PARAMETER_DESCRIPTOR: MessageType = {
   rosName: 'rcl_interfaces/msg/ParameterDescriptor',
   ddsName: 'rcl_interfaces::msg::dds_::ParameterDescriptor_',
@@ -193,10 +153,6 @@ export const PARAMETER_DESCRIPTOR: MessageType = {
   ],
 };
 
-export interface SetParametersResultMessage {
-  readonly successful: boolean;
-  readonly reason: string;
-}
 export const SET_PARAMETERS_RESULT: MessageType = {
   rosName: 'rcl_interfaces/msg/SetParametersResult',
   ddsName: 'rcl_interfaces::msg::dds_::SetParametersResult_',
@@ -207,9 +163,6 @@ export const SET_PARAMETERS_RESULT: MessageType = {
   ],
 };
 
-export interface GidMessage {
-  readonly data: Uint8Array;
-}
 export const GID: MessageType = {
   rosName: 'rmw_dds_common/msg/Gid',
   ddsName: 'rmw_dds_common::msg::dds_::Gid_',
@@ -217,12 +170,6 @@ export const GID: MessageType = {
   fields: [['data', { array: 'uint8', length: 16 }]],
 };
 
-export interface NodeEntitiesInfoMessage {
-  readonly node_namespace: string;
-  readonly node_name: string;
-  readonly reader_gid_seq: readonly GidMessage[];
-  readonly writer_gid_seq: readonly GidMessage[];
-}
 export const NODE_ENTITIES_INFO: MessageType = {
   rosName: 'rmw_dds_common/msg/NodeEntitiesInfo',
   ddsName: 'rmw_dds_common::msg::dds_::NodeEntitiesInfo_',
@@ -235,10 +182,6 @@ export const NODE_ENTITIES_INFO: MessageType = {
   ],
 };
 
-export interface ParticipantEntitiesInfoMessage {
-  readonly gid: GidMessage;
-  readonly node_entities_info_seq: readonly NodeEntitiesInfoMessage[];
-}
 export const PARTICIPANT_ENTITIES_INFO: MessageType = {
   rosName: 'rmw_dds_common/msg/ParticipantEntitiesInfo',
   ddsName: 'rmw_dds_common::msg::dds_::ParticipantEntitiesInfo_',
@@ -246,24 +189,6 @@ export const PARTICIPANT_ENTITIES_INFO: MessageType = {
   fields: [
     ['gid', GID],
     ['node_entities_info_seq', { sequence: NODE_ENTITIES_INFO }],
-  ],
-};
-
-export interface ServiceEventInfoMessage {
-  readonly event_type: number;
-  readonly stamp: TimeMessage;
-  readonly client_gid: Uint8Array;
-  readonly sequence_number: bigint;
-}
-export const SERVICE_EVENT_INFO: MessageType = {
-  rosName: 'service_msgs/msg/ServiceEventInfo',
-  ddsName: 'service_msgs::msg::dds_::ServiceEventInfo_',
-  typeHash: 'RIHS01_41bcbbe07a75c9b52bc96bfd5c24d7f0fc0a08c0cb7921b3373c5732345a6f45',
-  fields: [
-    ['event_type', 'uint8'],
-    ['stamp', TIME],
-    ['client_gid', { array: 'uint8', length: 16 }],
-    ['sequence_number', 'int64'],
   ],
 };
 
@@ -343,9 +268,6 @@ export const SHUTDOWN_STATUS: MessageType = {
   ],
 };
 
-export interface DescribeParametersRequestMessage {
-  readonly names: readonly string[];
-}
 export const DESCRIBE_PARAMETERS_REQUEST: MessageType = {
   rosName: 'rcl_interfaces/srv/DescribeParameters_Request',
   ddsName: 'rcl_interfaces::srv::dds_::DescribeParameters_Request_',
@@ -353,9 +275,6 @@ export const DESCRIBE_PARAMETERS_REQUEST: MessageType = {
   fields: [['names', { sequence: 'string' }]],
 };
 
-export interface DescribeParametersResponseMessage {
-  readonly descriptors: readonly ParameterDescriptorMessage[];
-}
 export const DESCRIBE_PARAMETERS_RESPONSE: MessageType = {
   rosName: 'rcl_interfaces/srv/DescribeParameters_Response',
   ddsName: 'rcl_interfaces::srv::dds_::DescribeParameters_Response_',
@@ -363,25 +282,6 @@ export const DESCRIBE_PARAMETERS_RESPONSE: MessageType = {
   fields: [['descriptors', { sequence: PARAMETER_DESCRIPTOR }]],
 };
 
-export interface DescribeParametersEventMessage {
-  readonly info: ServiceEventInfoMessage;
-  readonly request: readonly DescribeParametersRequestMessage[];
-  readonly response: readonly DescribeParametersResponseMessage[];
-}
-export const DESCRIBE_PARAMETERS_EVENT: MessageType = {
-  rosName: 'rcl_interfaces/srv/DescribeParameters_Event',
-  ddsName: 'rcl_interfaces::srv::dds_::DescribeParameters_Event_',
-  typeHash: 'RIHS01_3deba64c035093033c690184834441551a53128ea2539f71f2596fbc4ed9de43',
-  fields: [
-    ['info', SERVICE_EVENT_INFO],
-    ['request', { sequence: DESCRIBE_PARAMETERS_REQUEST }],
-    ['response', { sequence: DESCRIBE_PARAMETERS_RESPONSE }],
-  ],
-};
-
-export interface GetParameterTypesRequestMessage {
-  readonly names: readonly string[];
-}
 export const GET_PARAMETER_TYPES_REQUEST: MessageType = {
   rosName: 'rcl_interfaces/srv/GetParameterTypes_Request',
   ddsName: 'rcl_interfaces::srv::dds_::GetParameterTypes_Request_',
@@ -389,9 +289,6 @@ export const GET_PARAMETER_TYPES_REQUEST: MessageType = {
   fields: [['names', { sequence: 'string' }]],
 };
 
-export interface GetParameterTypesResponseMessage {
-  readonly types: Uint8Array;
-}
 export const GET_PARAMETER_TYPES_RESPONSE: MessageType = {
   rosName: 'rcl_interfaces/srv/GetParameterTypes_Response',
   ddsName: 'rcl_interfaces::srv::dds_::GetParameterTypes_Response_',
@@ -399,25 +296,6 @@ export const GET_PARAMETER_TYPES_RESPONSE: MessageType = {
   fields: [['types', { sequence: 'uint8' }]],
 };
 
-export interface GetParameterTypesEventMessage {
-  readonly info: ServiceEventInfoMessage;
-  readonly request: readonly GetParameterTypesRequestMessage[];
-  readonly response: readonly GetParameterTypesResponseMessage[];
-}
-export const GET_PARAMETER_TYPES_EVENT: MessageType = {
-  rosName: 'rcl_interfaces/srv/GetParameterTypes_Event',
-  ddsName: 'rcl_interfaces::srv::dds_::GetParameterTypes_Event_',
-  typeHash: 'RIHS01_9516adca0cc885d46a59c2362fb8eb5f4906b046518266f8c645b454b0dddc60',
-  fields: [
-    ['info', SERVICE_EVENT_INFO],
-    ['request', { sequence: GET_PARAMETER_TYPES_REQUEST }],
-    ['response', { sequence: GET_PARAMETER_TYPES_RESPONSE }],
-  ],
-};
-
-export interface GetParametersRequestMessage {
-  readonly names: readonly string[];
-}
 export const GET_PARAMETERS_REQUEST: MessageType = {
   rosName: 'rcl_interfaces/srv/GetParameters_Request',
   ddsName: 'rcl_interfaces::srv::dds_::GetParameters_Request_',
@@ -425,9 +303,6 @@ export const GET_PARAMETERS_REQUEST: MessageType = {
   fields: [['names', { sequence: 'string' }]],
 };
 
-export interface GetParametersResponseMessage {
-  readonly values: readonly ParameterValueMessage[];
-}
 export const GET_PARAMETERS_RESPONSE: MessageType = {
   rosName: 'rcl_interfaces/srv/GetParameters_Response',
   ddsName: 'rcl_interfaces::srv::dds_::GetParameters_Response_',
@@ -435,26 +310,6 @@ export const GET_PARAMETERS_RESPONSE: MessageType = {
   fields: [['values', { sequence: PARAMETER_VALUE }]],
 };
 
-export interface GetParametersEventMessage {
-  readonly info: ServiceEventInfoMessage;
-  readonly request: readonly GetParametersRequestMessage[];
-  readonly response: readonly GetParametersResponseMessage[];
-}
-export const GET_PARAMETERS_EVENT: MessageType = {
-  rosName: 'rcl_interfaces/srv/GetParameters_Event',
-  ddsName: 'rcl_interfaces::srv::dds_::GetParameters_Event_',
-  typeHash: 'RIHS01_84eeb9247b09067c35bd8750d5c8555b700e394a616737c4624f15ae02e64c4d',
-  fields: [
-    ['info', SERVICE_EVENT_INFO],
-    ['request', { sequence: GET_PARAMETERS_REQUEST }],
-    ['response', { sequence: GET_PARAMETERS_RESPONSE }],
-  ],
-};
-
-export interface ListParametersRequestMessage {
-  readonly prefixes: readonly string[];
-  readonly depth: bigint;
-}
 export const LIST_PARAMETERS_REQUEST: MessageType = {
   rosName: 'rcl_interfaces/srv/ListParameters_Request',
   ddsName: 'rcl_interfaces::srv::dds_::ListParameters_Request_',
@@ -465,9 +320,6 @@ export const LIST_PARAMETERS_REQUEST: MessageType = {
   ],
 };
 
-export interface ListParametersResponseMessage {
-  readonly result: ListParametersResultMessage;
-}
 export const LIST_PARAMETERS_RESPONSE: MessageType = {
   rosName: 'rcl_interfaces/srv/ListParameters_Response',
   ddsName: 'rcl_interfaces::srv::dds_::ListParameters_Response_',
@@ -475,25 +327,6 @@ export const LIST_PARAMETERS_RESPONSE: MessageType = {
   fields: [['result', LIST_PARAMETERS_RESULT]],
 };
 
-export interface ListParametersEventMessage {
-  readonly info: ServiceEventInfoMessage;
-  readonly request: readonly ListParametersRequestMessage[];
-  readonly response: readonly ListParametersResponseMessage[];
-}
-export const LIST_PARAMETERS_EVENT: MessageType = {
-  rosName: 'rcl_interfaces/srv/ListParameters_Event',
-  ddsName: 'rcl_interfaces::srv::dds_::ListParameters_Event_',
-  typeHash: 'RIHS01_89c5b5aaf68ec925ae9bbc5569ee21de82959b4d1496dbd498792ad825b9b292',
-  fields: [
-    ['info', SERVICE_EVENT_INFO],
-    ['request', { sequence: LIST_PARAMETERS_REQUEST }],
-    ['response', { sequence: LIST_PARAMETERS_RESPONSE }],
-  ],
-};
-
-export interface SetParametersRequestMessage {
-  readonly parameters: readonly ParameterMessage[];
-}
 export const SET_PARAMETERS_REQUEST: MessageType = {
   rosName: 'rcl_interfaces/srv/SetParameters_Request',
   ddsName: 'rcl_interfaces::srv::dds_::SetParameters_Request_',
@@ -501,9 +334,6 @@ export const SET_PARAMETERS_REQUEST: MessageType = {
   fields: [['parameters', { sequence: PARAMETER }]],
 };
 
-export interface SetParametersResponseMessage {
-  readonly results: readonly SetParametersResultMessage[];
-}
 export const SET_PARAMETERS_RESPONSE: MessageType = {
   rosName: 'rcl_interfaces/srv/SetParameters_Response',
   ddsName: 'rcl_interfaces::srv::dds_::SetParameters_Response_',
@@ -511,25 +341,6 @@ export const SET_PARAMETERS_RESPONSE: MessageType = {
   fields: [['results', { sequence: SET_PARAMETERS_RESULT }]],
 };
 
-export interface SetParametersEventMessage {
-  readonly info: ServiceEventInfoMessage;
-  readonly request: readonly SetParametersRequestMessage[];
-  readonly response: readonly SetParametersResponseMessage[];
-}
-export const SET_PARAMETERS_EVENT: MessageType = {
-  rosName: 'rcl_interfaces/srv/SetParameters_Event',
-  ddsName: 'rcl_interfaces::srv::dds_::SetParameters_Event_',
-  typeHash: 'RIHS01_5060f52369bcff7f9dbd6eca21ee521859e471e71b33a8a8df26d5236fe54a80',
-  fields: [
-    ['info', SERVICE_EVENT_INFO],
-    ['request', { sequence: SET_PARAMETERS_REQUEST }],
-    ['response', { sequence: SET_PARAMETERS_RESPONSE }],
-  ],
-};
-
-export interface SetParametersAtomicallyRequestMessage {
-  readonly parameters: readonly ParameterMessage[];
-}
 export const SET_PARAMETERS_ATOMICALLY_REQUEST: MessageType = {
   rosName: 'rcl_interfaces/srv/SetParametersAtomically_Request',
   ddsName: 'rcl_interfaces::srv::dds_::SetParametersAtomically_Request_',
@@ -537,9 +348,6 @@ export const SET_PARAMETERS_ATOMICALLY_REQUEST: MessageType = {
   fields: [['parameters', { sequence: PARAMETER }]],
 };
 
-export interface SetParametersAtomicallyResponseMessage {
-  readonly result: SetParametersResultMessage;
-}
 export const SET_PARAMETERS_ATOMICALLY_RESPONSE: MessageType = {
   rosName: 'rcl_interfaces/srv/SetParametersAtomically_Response',
   ddsName: 'rcl_interfaces::srv::dds_::SetParametersAtomically_Response_',
@@ -547,27 +355,6 @@ export const SET_PARAMETERS_ATOMICALLY_RESPONSE: MessageType = {
   fields: [['result', SET_PARAMETERS_RESULT]],
 };
 
-export interface SetParametersAtomicallyEventMessage {
-  readonly info: ServiceEventInfoMessage;
-  readonly request: readonly SetParametersAtomicallyRequestMessage[];
-  readonly response: readonly SetParametersAtomicallyResponseMessage[];
-}
-export const SET_PARAMETERS_ATOMICALLY_EVENT: MessageType = {
-  rosName: 'rcl_interfaces/srv/SetParametersAtomically_Event',
-  ddsName: 'rcl_interfaces::srv::dds_::SetParametersAtomically_Event_',
-  typeHash: 'RIHS01_42fc0821e6e8fcff2b150cefc7d8269f0ce65139e1dc715b15267a4bcf63a189',
-  fields: [
-    ['info', SERVICE_EVENT_INFO],
-    ['request', { sequence: SET_PARAMETERS_ATOMICALLY_REQUEST }],
-    ['response', { sequence: SET_PARAMETERS_ATOMICALLY_RESPONSE }],
-  ],
-};
-
-export interface SafeShutdownRequestMessage {
-  readonly reason: string;
-  readonly requested_by: string;
-  readonly timeout: number;
-}
 export const SAFE_SHUTDOWN_REQUEST: MessageType = {
   rosName: 'edge_health_interfaces/srv/SafeShutdown_Request',
   ddsName: 'edge_health_interfaces::srv::dds_::SafeShutdown_Request_',
@@ -579,10 +366,6 @@ export const SAFE_SHUTDOWN_REQUEST: MessageType = {
   ],
 };
 
-export interface SafeShutdownResponseMessage {
-  readonly success: boolean;
-  readonly message: string;
-}
 export const SAFE_SHUTDOWN_RESPONSE: MessageType = {
   rosName: 'edge_health_interfaces/srv/SafeShutdown_Response',
   ddsName: 'edge_health_interfaces::srv::dds_::SafeShutdown_Response_',
@@ -593,83 +376,53 @@ export const SAFE_SHUTDOWN_RESPONSE: MessageType = {
   ],
 };
 
-export interface SafeShutdownEventMessage {
-  readonly info: ServiceEventInfoMessage;
-  readonly request: readonly SafeShutdownRequestMessage[];
-  readonly response: readonly SafeShutdownResponseMessage[];
-}
-export const SAFE_SHUTDOWN_EVENT: MessageType = {
-  rosName: 'edge_health_interfaces/srv/SafeShutdown_Event',
-  ddsName: 'edge_health_interfaces::srv::dds_::SafeShutdown_Event_',
-  typeHash: 'RIHS01_c2ab565959b8993d9e00d459dfcb9f3589dc7844a272616e1bc3689c032d525e',
-  fields: [
-    ['info', SERVICE_EVENT_INFO],
-    ['request', { sequence: SAFE_SHUTDOWN_REQUEST }],
-    ['response', { sequence: SAFE_SHUTDOWN_RESPONSE }],
-  ],
-};
-
 export const DESCRIBE_PARAMETERS: ServiceType = {
   rosName: 'rcl_interfaces/srv/DescribeParameters',
   ddsName: 'rcl_interfaces::srv::dds_::DescribeParameters_',
-  typeHash: 'RIHS01_845b484d71eb0673dae682f2e3ba3c4851a65a3dcfb97bddd82c5b57e91e4cff',
   request: DESCRIBE_PARAMETERS_REQUEST,
   response: DESCRIBE_PARAMETERS_RESPONSE,
-  event: DESCRIBE_PARAMETERS_EVENT,
 };
 
 export const GET_PARAMETER_TYPES: ServiceType = {
   rosName: 'rcl_interfaces/srv/GetParameterTypes',
   ddsName: 'rcl_interfaces::srv::dds_::GetParameterTypes_',
-  typeHash: 'RIHS01_da199c878688b3e530bdfe3ca8f74cb9fa0c303101e980a9e8f260e25e1c80ca',
   request: GET_PARAMETER_TYPES_REQUEST,
   response: GET_PARAMETER_TYPES_RESPONSE,
-  event: GET_PARAMETER_TYPES_EVENT,
 };
 
 export const GET_PARAMETERS: ServiceType = {
   rosName: 'rcl_interfaces/srv/GetParameters',
   ddsName: 'rcl_interfaces::srv::dds_::GetParameters_',
-  typeHash: 'RIHS01_bf9803d5c74cf989a5de3e0c2e99444599a627c7ff75f97b8c05b01003675cbc',
   request: GET_PARAMETERS_REQUEST,
   response: GET_PARAMETERS_RESPONSE,
-  event: GET_PARAMETERS_EVENT,
 };
 
 export const LIST_PARAMETERS: ServiceType = {
   rosName: 'rcl_interfaces/srv/ListParameters',
   ddsName: 'rcl_interfaces::srv::dds_::ListParameters_',
-  typeHash: 'RIHS01_3e6062bfbb27bfb8730d4cef2558221f51a11646d78e7bb30a1e83afac3aad9d',
   request: LIST_PARAMETERS_REQUEST,
   response: LIST_PARAMETERS_RESPONSE,
-  event: LIST_PARAMETERS_EVENT,
 };
 
 export const SET_PARAMETERS: ServiceType = {
   rosName: 'rcl_interfaces/srv/SetParameters',
   ddsName: 'rcl_interfaces::srv::dds_::SetParameters_',
-  typeHash: 'RIHS01_56eed9a67e169f9cb6c1f987bc88f868c14a8fc9f743a263bc734c154015d7e0',
   request: SET_PARAMETERS_REQUEST,
   response: SET_PARAMETERS_RESPONSE,
-  event: SET_PARAMETERS_EVENT,
 };
 
 export const SET_PARAMETERS_ATOMICALLY: ServiceType = {
   rosName: 'rcl_interfaces/srv/SetParametersAtomically',
   ddsName: 'rcl_interfaces::srv::dds_::SetParametersAtomically_',
-  typeHash: 'RIHS01_0e192ef259c07fc3c07a13191d27002222e65e00ccec653ca05e856f79285fcd',
   request: SET_PARAMETERS_ATOMICALLY_REQUEST,
   response: SET_PARAMETERS_ATOMICALLY_RESPONSE,
-  event: SET_PARAMETERS_ATOMICALLY_EVENT,
 };
 
 export const SAFE_SHUTDOWN: ServiceType = {
   rosName: 'edge_health_interfaces/srv/SafeShutdown',
   ddsName: 'edge_health_interfaces::srv::dds_::SafeShutdown_',
-  typeHash: 'RIHS01_af58cd37e0cbaf0302e4b8f205056f01a79e6453daf7a5c27048858337c96a8c',
   request: SAFE_SHUTDOWN_REQUEST,
   response: SAFE_SHUTDOWN_RESPONSE,
-  event: SAFE_SHUTDOWN_EVENT,
 };
 
 /** As in ROS 2 Humble. */

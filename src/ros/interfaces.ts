@@ -15,10 +15,6 @@ export interface MessageType extends Layout {
 export interface ServiceType {
   readonly rosName: string;
   readonly ddsName: string;
-  /** Of the service as a whole; request and response have their own. */
-  readonly typeHash: string;
   readonly request: MessageType;
   readonly response: MessageType;
-  /** The message of service introspection. */
-  readonly event: MessageType;
 }

@@ -1,10 +1,9 @@
+import { readFileSync } from 'node:fs';
 import t from 'tap';
 import { readDefinitions } from '../../scripts/ros/definitions.ts';
 import { parseMessage, parseService, type StructDefinition } from '../../scripts/ros/interface-text.ts';
 import { renderInterfaces } from '../../scripts/ros/render.ts';
 import { type Structs, typeHash } from '../../scripts/ros/type-hash.ts';
-
-// src/ros/interfaces.test.ts checks that the hashes match those of ROS 2; these tests check what they depend on.
 
 const NAME = 'some_msgs/msg/Thing';
 const TEXT = `# A thing.
@@ -23,6 +22,12 @@ const OTHERS: Structs = new Map(
   ].map((struct) => [struct.name, struct]),
 );
 const hashOf = (text: string, others: Structs = OTHERS): string => typeHash(NAME, new Map([...others, [NAME, parseMessage(NAME, text)]]));
+
+t.test('every type has the hash that ROS 2 computed', async (t) => {
+  const { structs } = readDefinitions();
+  const expected = JSON.parse(readFileSync(new URL('../../testkit/fixtures/ros2-type-hashes.json', import.meta.url), 'utf8')) as object;
+  t.same(Object.fromEntries([...structs.keys()].sort().map((name) => [name, typeHash(name, structs)])), expected);
+});
 
 t.test('comments, constants, blank lines and spaces do not change a hash', async (t) => {
   const bare = 'float64 size\nstring name\nPart[] parts\nother_msgs/Point[3] corners';
