@@ -13,7 +13,7 @@ const BUILT = /^(?:edge_health_interfaces|diagnostic_msgs)\/msg\//;
 /** Messages of service introspection, which is not supported. */
 const INTROSPECTION = /_Event$|^service_msgs\//;
 
-/** The text of src/ros/interfaces.generated.ts: for each type, a constant with names, hash and layout, and an interface if it is built. */
+/** The text of src/ros/interfaces.generated.ts: for each type, a constant with names, hash and layout, and the type of its messages if it is built. */
 export function renderInterfaces({ structs, humble, services }: Definitions): string {
   const whole = new Set(services.map(({ name }) => name));
   const names = dependenciesFirst(
@@ -30,7 +30,7 @@ export function renderInterfaces({ structs, humble, services }: Definitions): st
     HEADER,
     ...names.map((name) => {
       const struct = named(structs, name);
-      return (built.has(name) ? `${messageInterface(struct)}\n` : '') + messageConstant(struct, structs);
+      return (built.has(name) ? `${messageType(struct)}\n` : '') + messageConstant(struct, structs);
     }),
     ...services.map(({ name }) => serviceConstant(name)),
     ...dependenciesFirst([HUMBLE_ROOT], humble).map((name) => humbleLayout(named(humble, name))),
@@ -68,8 +68,9 @@ function ddsName(name: string): string {
   return `${pkg}::${kind}::dds_::${type}_`;
 }
 
-function messageInterface({ name, fields }: StructDefinition): string {
-  return `export interface ${typeName(name)}Message {\n${fields.map((field) => `  readonly ${field.name}: ${scriptType(field)};`).join('\n')}\n}`;
+/** A type alias, because an interface cannot be passed as the `Message` of `encode`. */
+function messageType({ name, fields }: StructDefinition): string {
+  return `export type ${typeName(name)}Message = {\n${fields.map((field) => `  readonly ${field.name}: ${scriptType(field)};`).join('\n')}\n};`;
 }
 
 /** 64-bit integers become bigint, byte sequences Uint8Array. */

@@ -1,10 +1,10 @@
 // Generated from the .msg and .srv files of ros2/ and scripts/ros/definitions by: npm run generate
 import type { Layout, MessageType, ServiceType } from './interfaces.ts';
 
-export interface TimeMessage {
+export type TimeMessage = {
   readonly sec: number;
   readonly nanosec: number;
-}
+};
 export const TIME: MessageType = {
   rosName: 'builtin_interfaces/msg/Time',
   ddsName: 'builtin_interfaces::msg::dds_::Time_',
@@ -15,10 +15,10 @@ export const TIME: MessageType = {
   ],
 };
 
-export interface HeaderMessage {
+export type HeaderMessage = {
   readonly stamp: TimeMessage;
   readonly frame_id: string;
-}
+};
 export const HEADER: MessageType = {
   rosName: 'std_msgs/msg/Header',
   ddsName: 'std_msgs::msg::dds_::Header_',
@@ -29,10 +29,10 @@ export const HEADER: MessageType = {
   ],
 };
 
-export interface KeyValueMessage {
+export type KeyValueMessage = {
   readonly key: string;
   readonly value: string;
-}
+};
 export const KEY_VALUE: MessageType = {
   rosName: 'diagnostic_msgs/msg/KeyValue',
   ddsName: 'diagnostic_msgs::msg::dds_::KeyValue_',
@@ -43,13 +43,13 @@ export const KEY_VALUE: MessageType = {
   ],
 };
 
-export interface DiagnosticStatusMessage {
+export type DiagnosticStatusMessage = {
   readonly level: number;
   readonly name: string;
   readonly message: string;
   readonly hardware_id: string;
   readonly values: readonly KeyValueMessage[];
-}
+};
 export const DIAGNOSTIC_STATUS: MessageType = {
   rosName: 'diagnostic_msgs/msg/DiagnosticStatus',
   ddsName: 'diagnostic_msgs::msg::dds_::DiagnosticStatus_',
@@ -63,10 +63,10 @@ export const DIAGNOSTIC_STATUS: MessageType = {
   ],
 };
 
-export interface DiagnosticArrayMessage {
+export type DiagnosticArrayMessage = {
   readonly header: HeaderMessage;
   readonly status: readonly DiagnosticStatusMessage[];
-}
+};
 export const DIAGNOSTIC_ARRAY: MessageType = {
   rosName: 'diagnostic_msgs/msg/DiagnosticArray',
   ddsName: 'diagnostic_msgs::msg::dds_::DiagnosticArray_',
@@ -192,7 +192,7 @@ export const PARTICIPANT_ENTITIES_INFO: MessageType = {
   ],
 };
 
-export interface AlertMessage {
+export type AlertMessage = {
   readonly alert_id: string;
   readonly severity: string;
   readonly metric: string;
@@ -200,7 +200,7 @@ export interface AlertMessage {
   readonly threshold: number;
   readonly timestamp: string;
   readonly resolved: boolean;
-}
+};
 export const ALERT: MessageType = {
   rosName: 'edge_health_interfaces/msg/Alert',
   ddsName: 'edge_health_interfaces::msg::dds_::Alert_',
@@ -216,7 +216,7 @@ export const ALERT: MessageType = {
   ],
 };
 
-export interface HealthStatusMessage {
+export type HealthStatusMessage = {
   readonly cpu_percent: number;
   readonly memory_percent: number;
   readonly disk_percent: number;
@@ -224,7 +224,7 @@ export interface HealthStatusMessage {
   readonly status: string;
   readonly node_name: string;
   readonly timestamp: string;
-}
+};
 export const HEALTH_STATUS: MessageType = {
   rosName: 'edge_health_interfaces/msg/HealthStatus',
   ddsName: 'edge_health_interfaces::msg::dds_::HealthStatus_',
@@ -240,7 +240,7 @@ export const HEALTH_STATUS: MessageType = {
   ],
 };
 
-export interface ShutdownStatusMessage {
+export type ShutdownStatusMessage = {
   readonly request_id: string;
   readonly state: string;
   readonly step: string;
@@ -250,7 +250,7 @@ export interface ShutdownStatusMessage {
   readonly seconds_left: number;
   readonly message: string;
   readonly timestamp: string;
-}
+};
 export const SHUTDOWN_STATUS: MessageType = {
   rosName: 'edge_health_interfaces/msg/ShutdownStatus',
   ddsName: 'edge_health_interfaces::msg::dds_::ShutdownStatus_',

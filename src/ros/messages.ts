@@ -2,9 +2,8 @@ import { type Alert, nodeOfAlertId, SEVERITIES, type Severity, STATUSES, type St
 import type { HealthStatus } from '../core/health-status.ts';
 import type { Reading } from '../core/metrics.ts';
 import { isNodeName, NODE_NAME_ALLOWED } from '../core/node-name.ts';
-import type { ShutdownProgress } from '../core/shutdown/shutdown.ts';
 import { isoUtc } from '../core/time/time.ts';
-import type { AlertMessage, HealthStatusMessage, ShutdownStatusMessage } from './interfaces.generated.ts';
+import type { HealthStatusMessage } from './interfaces.generated.ts';
 
 /** A validated message, or why it was refused: the field, the value found and the allowed values. */
 export type Checked<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly reason: string };
@@ -20,16 +19,6 @@ export function healthStatusMessage(status: HealthStatus): HealthStatusMessage {
     node_name: status.node_name,
     timestamp: status.timestamp,
   };
-}
-
-export function alertMessage(alert: Alert): AlertMessage {
-  const { alert_id, severity, metric, value, threshold, timestamp, resolved } = alert;
-  return { alert_id, severity, metric, value, threshold, timestamp, resolved };
-}
-
-export function shutdownStatusMessage(progress: ShutdownProgress): ShutdownStatusMessage {
-  const { request_id, state, step, reason, requested_by, action, seconds_left, message, timestamp } = progress;
-  return { request_id, state, step, reason, requested_by, action, seconds_left, message, timestamp };
 }
 
 /**

@@ -4,8 +4,15 @@ import type { ShutdownProgress } from '../core/shutdown/shutdown.ts';
 import { encode } from '../rtps/wire/cdr.ts';
 import { diagnosticArray } from './diagnostics.ts';
 import type { GraphNames, GraphOptions } from './graph.ts';
-import { ALERT, DIAGNOSTIC_ARRAY, HEALTH_STATUS, SHUTDOWN_STATUS } from './interfaces.generated.ts';
-import { alertMessage, healthStatusMessage, shutdownStatusMessage } from './messages.ts';
+import {
+  ALERT,
+  type AlertMessage,
+  DIAGNOSTIC_ARRAY,
+  HEALTH_STATUS,
+  SHUTDOWN_STATUS,
+  type ShutdownStatusMessage,
+} from './interfaces.generated.ts';
+import { healthStatusMessage } from './messages.ts';
 
 export type PublishedTopic = keyof GraphNames['topics'];
 
@@ -26,18 +33,20 @@ export abstract class GraphPublisher {
   protected abstract hasSubscribers(topic: PublishedTopic): boolean;
 
   publishHealth(status: HealthStatus): void {
-    this.send('healthStatus', encode(HEALTH_STATUS, { ...healthStatusMessage(status) }));
+    this.send('healthStatus', encode(HEALTH_STATUS, healthStatusMessage(status)));
     const now = this.#options.monotonicSeconds();
     if (now - this.#diagnosticsSeconds < DIAGNOSTICS_SECONDS * 0.99 || !this.hasSubscribers('diagnostics')) return;
     this.#diagnosticsSeconds = now;
-    this.send('diagnostics', encode(DIAGNOSTIC_ARRAY, { ...diagnosticArray(status, this.#options.diagnostics()) }));
+    this.send('diagnostics', encode(DIAGNOSTIC_ARRAY, diagnosticArray(status, this.#options.diagnostics())));
   }
 
   publishAlert(alert: Alert): void {
-    this.send('alerts', encode(ALERT, { ...alertMessage(alert) }));
+    const message: AlertMessage = alert;
+    this.send('alerts', encode(ALERT, message));
   }
 
   publishShutdown(progress: ShutdownProgress): void {
-    this.send('shutdownStatus', encode(SHUTDOWN_STATUS, { ...shutdownStatusMessage(progress) }));
+    const message: ShutdownStatusMessage = progress;
+    this.send('shutdownStatus', encode(SHUTDOWN_STATUS, message));
   }
 }

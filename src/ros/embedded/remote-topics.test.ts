@@ -5,7 +5,7 @@ import { participantOn, writerOf } from '../../rtps/testing/participants.ts';
 import { encode } from '../../rtps/wire/cdr.ts';
 import { ENTITY, entityOf } from '../../rtps/wire/protocol.ts';
 import { ALERT, HEALTH_STATUS } from '../interfaces.generated.ts';
-import { alertMessage, healthStatusMessage } from '../messages.ts';
+import { healthStatusMessage } from '../messages.ts';
 import { ALERTED, STATUS, transportRig } from './testing/transport-rig.ts';
 
 // With EDGE_HEALTH_LONG=1 it takes minutes.
@@ -24,9 +24,9 @@ t.test('remote messages are received in every namespace and with every offered Q
   await other.start();
   await time.pass(3);
   for (const [i, writer] of offers.entries()) {
-    other.write(writer, encode(HEALTH_STATUS, { ...healthStatusMessage({ ...STATUS, node_name: `robot${i}` }) }));
+    other.write(writer, encode(HEALTH_STATUS, healthStatusMessage({ ...STATUS, node_name: `robot${i}` })));
   }
-  other.write(alert, encode(ALERT, { ...alertMessage(ALERTED) }));
+  other.write(alert, encode(ALERT, { ...ALERTED }));
   await time.pass(1);
   t.same(statuses.map(({ node_name }) => node_name).sort(), ['robot0', 'robot1', 'robot2'], 'each once');
   t.same(statuses[0], { ...STATUS, node_name: statuses[0]?.node_name });
@@ -41,9 +41,9 @@ t.test('the self-test of another machine is ignored', async (t) => {
   await transport.start();
   await other.start();
   await time.pass(3);
-  other.write(status, encode(HEALTH_STATUS, { ...healthStatusMessage({ ...STATUS, node_name: 'probe' }) }));
-  other.write(alert, encode(ALERT, { ...alertMessage(ALERTED) }));
-  other.write(real, encode(HEALTH_STATUS, { ...healthStatusMessage(STATUS) }));
+  other.write(status, encode(HEALTH_STATUS, healthStatusMessage({ ...STATUS, node_name: 'probe' })));
+  other.write(alert, encode(ALERT, { ...ALERTED }));
+  other.write(real, encode(HEALTH_STATUS, healthStatusMessage(STATUS)));
   await time.pass(1);
   t.same([statuses, alerts], [[STATUS], []]);
 });
@@ -59,13 +59,13 @@ t.test('one subscription is announced to a publisher, and it requests the QoS th
     // By then the subscription is announced.
     if (late) await start();
     const writer = writes('rt/health_status', HEALTH_STATUS, { transientLocal });
-    other.write(writer, encode(HEALTH_STATUS, { ...healthStatusMessage({ ...STATUS, node_name: 'before' }) }));
+    other.write(writer, encode(HEALTH_STATUS, healthStatusMessage({ ...STATUS, node_name: 'before' })));
     if (late) await time.pass(3);
     else await start();
     t.match(writer.state.readers, [{ reliable: true, transientLocal }]);
     t.equal(writer.state.readers.length, 1);
     t.same(other.lines, [], 'no incompatible QoS');
-    other.write(writer, encode(HEALTH_STATUS, { ...healthStatusMessage(STATUS) }));
+    other.write(writer, encode(HEALTH_STATUS, healthStatusMessage(STATUS)));
     await time.pass(1);
     t.same(
       statuses.map(({ node_name }) => node_name),
@@ -84,7 +84,7 @@ t.test('a participant with volatile and transient local publishers gets a subscr
   await other.start();
   await time.pass(3);
   for (const [i, writer] of writers.entries()) {
-    other.write(writer, encode(HEALTH_STATUS, { ...healthStatusMessage({ ...STATUS, node_name: `robot${i}` }) }));
+    other.write(writer, encode(HEALTH_STATUS, healthStatusMessage({ ...STATUS, node_name: `robot${i}` })));
   }
   await time.pass(1);
   t.same(statuses.map(({ node_name }) => node_name).sort(), ['robot0', 'robot1'], 'each once');
@@ -113,7 +113,7 @@ t.test('many robots in separate namespaces: all are read, and most readers are a
   for (const { participant } of robots) await participant.start();
   await time.pass(10);
   for (const [i, { participant, writer }] of robots.entries()) {
-    participant.write(writer, encode(HEALTH_STATUS, { ...healthStatusMessage({ ...STATUS, node_name: `robot${i}` }) }));
+    participant.write(writer, encode(HEALTH_STATUS, healthStatusMessage({ ...STATUS, node_name: `robot${i}` })));
   }
   await time.pass(1);
   t.equal(new Set(statuses.map(({ node_name }) => node_name)).size, ROBOTS);
@@ -135,7 +135,7 @@ t.test('many robots in separate namespaces: all are read, and most readers are a
   const writer = writerOf(again, { topic: `rt/robot${ROBOTS - 1}/health_status`, type: HEALTH_STATUS.ddsName });
   await again.start();
   await time.pass(5);
-  again.write(writer, encode(HEALTH_STATUS, { ...healthStatusMessage({ ...STATUS, node_name: 'back again' }) }));
+  again.write(writer, encode(HEALTH_STATUS, healthStatusMessage({ ...STATUS, node_name: 'back again' })));
   await time.pass(1);
   t.equal(statuses.at(-1)?.node_name, 'back again');
 });
@@ -162,7 +162,7 @@ t.test('readers of topics without publishers are removed at the limit', async (t
     const writer = writerOf(robot, { topic, type: HEALTH_STATUS.ddsName });
     await robot.start();
     await time.pass(3);
-    robot.write(writer, encode(HEALTH_STATUS, { ...healthStatusMessage({ ...STATUS, node_name: `robot${n}` }) }));
+    robot.write(writer, encode(HEALTH_STATUS, healthStatusMessage({ ...STATUS, node_name: `robot${n}` })));
     await time.pass(1);
   };
   await say(7, 'rt/robot7/health_status');
@@ -193,7 +193,7 @@ t.test('a node leaves with its last writer, not when a lease expires', async (t)
   await transport.start();
   for (const participant of [other, second, stale]) await participant.start();
   await time.pass(3);
-  const message = (node_name: string): Buffer => encode(HEALTH_STATUS, { ...healthStatusMessage({ ...STATUS, node_name }) });
+  const message = (node_name: string): Buffer => encode(HEALTH_STATUS, healthStatusMessage({ ...STATUS, node_name }));
   other.write(writer, message('robot1'));
   second.write(secondWriter, message('robot1'));
   stale.write(silentWriter, message('robot2'));
@@ -216,7 +216,7 @@ t.test('without observation no messages are received', async (t) => {
   await transport.start();
   await other.start();
   await time.pass(3);
-  other.write(writer, encode(HEALTH_STATUS, { ...healthStatusMessage(STATUS) }));
+  other.write(writer, encode(HEALTH_STATUS, healthStatusMessage(STATUS)));
   await time.pass(1);
   t.same(statuses, []);
 });
@@ -230,7 +230,7 @@ t.test('invalid messages are refused and logged once', async (t) => {
   for (let i = 0; i < 5; i += 1) other.write(writer, encode(HEALTH_STATUS, { ...healthStatusMessage(STATUS), status: 'FINE' }));
   other.write(writer, Buffer.from('0001000000000000', 'hex'));
   other.write(writer, Buffer.from('nonsense'));
-  other.write(writer, encode(HEALTH_STATUS, { ...healthStatusMessage(STATUS) }));
+  other.write(writer, encode(HEALTH_STATUS, healthStatusMessage(STATUS)));
   await time.pass(1);
   t.equal(statuses.length, 1);
   t.equal(transport.details().refused, 7);
@@ -244,8 +244,7 @@ t.test('another monitor with the same name is a problem until a while after it i
   await transport.start();
   await other.start();
   await time.pass(3);
-  const say = (node: string): void =>
-    other.write(writer, encode(HEALTH_STATUS, { ...healthStatusMessage({ ...STATUS, node_name: node }) }));
+  const say = (node: string): void => other.write(writer, encode(HEALTH_STATUS, healthStatusMessage({ ...STATUS, node_name: node })));
   for (let i = 0; i < 10; i += 1) {
     say('here');
     await time.pass(1);

@@ -7,7 +7,7 @@ import { participantOn, type TestParticipant } from '../../rtps/testing/particip
 import { VirtualTime } from '../../rtps/testing/virtual-time.ts';
 import { encode } from '../../rtps/wire/cdr.ts';
 import { ALERT, HEALTH_STATUS } from '../interfaces.generated.ts';
-import { alertMessage, healthStatusMessage } from '../messages.ts';
+import { healthStatusMessage } from '../messages.ts';
 import type { Arrived, SubscribedTopics } from '../subscription.ts';
 import { EmbeddedSubscription } from './subscription.ts';
 import { ALERTED, STATUS } from './testing/transport-rig.ts';
@@ -59,7 +59,7 @@ function rig(t: Test, topics: SubscribedTopics): Rig {
     lines,
     writer: (topic, type = HEALTH_STATUS, transientLocal = true) =>
       other.createWriter({ topic, type: type.ddsName, transientLocal, depth: 10, userData: '' }),
-    publish: (writer, cpu) => other.write(writer, encode(HEALTH_STATUS, { ...healthStatusMessage({ ...STATUS, cpu_percent: cpu }) })),
+    publish: (writer, cpu) => other.write(writer, encode(HEALTH_STATUS, healthStatusMessage({ ...STATUS, cpu_percent: cpu }))),
   };
 }
 
@@ -72,7 +72,7 @@ t.test('receives only the configured topics, with the last ten messages, and the
   const alert = writer('rt/a/alerts', ALERT);
   for (let i = 1; i <= 15; i += 1) publish(wanted, i);
   publish(unwanted, 99);
-  other.write(alert, encode(ALERT, { ...alertMessage(ALERTED) }));
+  other.write(alert, encode(ALERT, { ...ALERTED }));
   await subscription.start();
   await other.start();
   await time.pass(3);

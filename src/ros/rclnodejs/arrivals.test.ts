@@ -3,7 +3,7 @@ import type { Alert } from '../../core/alerts/alert.ts';
 import type { HealthStatus } from '../../core/health-status.ts';
 import { encode } from '../../rtps/wire/cdr.ts';
 import { ALERT, HEALTH_STATUS } from '../interfaces.generated.ts';
-import { alertMessage, healthStatusMessage } from '../messages.ts';
+import { healthStatusMessage } from '../messages.ts';
 import { Arrivals } from './arrivals.ts';
 
 const STATUS: HealthStatus = {
@@ -24,8 +24,8 @@ const ALERT_CHANGE: Alert = {
   timestamp: '2026-03-04T05:06:07.089Z',
   resolved: false,
 };
-const serializedStatus = (status: HealthStatus): Buffer => encode(HEALTH_STATUS, { ...healthStatusMessage(status) });
-const serializedAlert = (alert: Alert): Buffer => encode(ALERT, { ...alertMessage(alert) });
+const serializedStatus = (status: HealthStatus): Buffer => encode(HEALTH_STATUS, healthStatusMessage(status));
+const serializedAlert = (alert: Alert): Buffer => encode(ALERT, { ...alert });
 
 function setUp() {
   const statuses: HealthStatus[] = [];

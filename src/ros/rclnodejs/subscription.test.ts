@@ -60,7 +60,7 @@ t.test('one node exists, which only subscribes', async (t) => {
   );
   t.equal(node.publishers.size + node.services.size, 0);
   t.equal(node.spunWith, 500);
-  node.subscriptions[0]?.deliver(encode(HEALTH_STATUS, { ...healthStatusMessage(STATUS) }));
+  node.subscriptions[0]?.deliver(encode(HEALTH_STATUS, healthStatusMessage(STATUS)));
   node.subscriptions[0]?.deliver(Buffer.from('nonsense'));
   await setImmediate();
   t.same(statuses, [[STATUS, '/health_status']]);

@@ -148,7 +148,7 @@ export class FuzzedSession {
     this.#samples += 1;
     this.session.publish(
       'healthStatus',
-      encode(HEALTH_STATUS, { ...healthStatusMessage({ ...STATUS, cpu_percent: this.#samples, node_name: 'here' }) }),
+      encode(HEALTH_STATUS, healthStatusMessage({ ...STATUS, cpu_percent: this.#samples, node_name: 'here' })),
     );
     return this.#samples;
   }
@@ -157,7 +157,7 @@ export class FuzzedSession {
   async exchanges({ participant, writer, read }: Friend): Promise<{ readonly out: boolean; readonly back: boolean }> {
     const number = this.publish();
     const name = `friend ${number}`;
-    participant.write(writer, encode(HEALTH_STATUS, { ...healthStatusMessage({ ...STATUS, cpu_percent: 1, node_name: name }) }));
+    participant.write(writer, encode(HEALTH_STATUS, healthStatusMessage({ ...STATUS, cpu_percent: 1, node_name: name })));
     await this.time.pass(2);
     return {
       out: read.last?.['cpu_percent'] === number,
