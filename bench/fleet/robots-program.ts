@@ -66,7 +66,7 @@ class Robot {
       log: () => {},
       monotonicSeconds: () => performance.now() / 1000,
       wallMilliseconds: () => Date.now(),
-      network: () => this.#network,
+      network: this.#network,
     });
   }
 

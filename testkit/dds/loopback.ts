@@ -2,8 +2,8 @@
  * Participants of the embedded transport on the loopback interface, with real UDP sockets, in the process of the test: readers and
  * writers of topics, and a service client, to communicate with a node or a service in another process. Other interfaces are not used.
  */
-import { newPrefix } from '../../src/ros/embedded/identity.ts';
 import { replyTopicOf, requestTopicOf, topicOf, typeHashData } from '../../src/ros/embedded/names.ts';
+import { newPrefix } from '../../src/ros/embedded/rejoin.ts';
 import type { MessageType, ServiceType } from '../../src/ros/interfaces.ts';
 import type { LocalReader, LocalWriter } from '../../src/rtps/endpoints/endpoints.ts';
 import { UdpNetwork } from '../../src/rtps/net/network.ts';

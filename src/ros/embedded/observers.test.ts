@@ -58,7 +58,7 @@ class Fleet {
         log: () => undefined,
         monotonicSeconds: this.time.now,
         wallMilliseconds: () => 1_700_000_000_000,
-        network: () => network,
+        network,
       }),
     };
     this.robots.push(robot);

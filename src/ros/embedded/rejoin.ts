@@ -1,6 +1,23 @@
+import { lookup } from 'node:dns';
 import type { Log } from '../../core/ports.ts';
+import { rarely } from '../../rtps/log.ts';
+import { type Network, UdpNetwork } from '../../rtps/net/network.ts';
+import type { ParticipantOptions } from '../../rtps/participant.ts';
 import type { GraphPlace } from '../graph.ts';
-import { addressesOf } from './static-peers.ts';
+
+export interface JoinOptions {
+  readonly place: GraphPlace;
+  readonly log: Log;
+  readonly monotonicSeconds: () => number;
+  readonly wallMilliseconds: () => number;
+  /** UDP by default; replaced in tests. */
+  readonly network?: Network;
+  /** The participant's default; another one in tests. */
+  readonly leaseSeconds?: number;
+}
+
+/** The options of a participant that do not depend on the nodes and endpoints of its session. */
+export type SessionParticipant = Omit<ParticipantOptions, 'name' | 'onRemoteWriter' | 'onRemoteReader' | 'onRemoteGone'>;
 
 /** A participant with its endpoints. */
 export interface Joined {
@@ -8,27 +25,42 @@ export interface Joined {
   stop(): void;
 }
 
-export interface RejoiningSessionOptions<S extends Joined> {
-  readonly place: GraphPlace;
-  readonly log: Log;
-  /** `staticPeers`: addresses for discovery by unicast; `former`: the session that is replaced; null: none. */
-  readonly create: (staticPeers: readonly string[], former: S | null) => S;
-}
+/** `former`: the session that is replaced; null: none. */
+export type CreateSession<S extends Joined> = (participant: SessionParticipant, former: S | null) => S;
 
 const REJOIN_AGAIN_MS = 10_000;
+/** Remote participants can cause log lines at will; each message is logged at most once in this period. */
+const LOG_PERIOD_SECONDS = 60;
+/** USER_DATA of a participant: the SROS2 enclave, which ROS 2 tools display. */
+const ENCLAVE_DATA = 'enclave=/;';
 
 /** Keeps the process on the graph: starts a session, and replaces it with a new one in `rejoin`. */
 export class RejoiningSession<S extends Joined> {
-  readonly #options: RejoiningSessionOptions<S>;
+  readonly #options: JoinOptions;
+  readonly #create: CreateSession<S>;
+  readonly #participant: Omit<SessionParticipant, 'prefix' | 'staticPeers'>;
   #session: S | null = null;
-  /** Resolved once, at the start. */
+  /** Addresses for discovery by unicast, resolved once, at the start. */
   #staticPeers: readonly string[] = [];
   #rejoinTimer: NodeJS.Timeout | null = null;
   #problem: string | null = null;
   #stopped = false;
 
-  constructor(options: RejoiningSessionOptions<S>) {
+  constructor(options: JoinOptions, create: CreateSession<S>) {
+    const { leaseSeconds, log, monotonicSeconds, network, place, wallMilliseconds } = options;
     this.#options = options;
+    this.#create = create;
+    this.#participant = {
+      domain: place.domainId,
+      userData: ENCLAVE_DATA,
+      network: network ?? new UdpNetwork(isLoopbackOnly(place)),
+      localhostOnly: place.discoveryRange === 'LOCALHOST',
+      ...(leaseSeconds === undefined ? {} : { leaseSeconds }),
+      log: rarely(log, monotonicSeconds, LOG_PERIOD_SECONDS),
+      monotonicSeconds,
+      wallMilliseconds,
+      onAddressLost: () => this.rejoin('an address of this machine was removed'),
+    };
   }
 
   /** Null before `start` and after `stop`. */
@@ -42,9 +74,9 @@ export class RejoiningSession<S extends Joined> {
   }
 
   async start(): Promise<void> {
-    const { create, log, place } = this.#options;
+    const { log, place } = this.#options;
     this.#staticPeers = await addressesOf(place, log);
-    const session = create(this.#staticPeers, null);
+    const session = this.#newSession(null);
     await session.start();
     // `stop` may have been called during the start.
     if (this.#stopped) session.stop();
@@ -63,11 +95,11 @@ export class RejoiningSession<S extends Joined> {
    * send to the removed one.
    */
   rejoin(reason: string): void {
-    const { create, log } = this.#options;
+    const { log } = this.#options;
     const old = this.#session;
     if (!old || this.#stopped) return;
     old.stop();
-    const session = create(this.#staticPeers, old);
+    const session = this.#newSession(old);
     this.#session = session;
     session.start().then(
       () => {
@@ -82,4 +114,42 @@ export class RejoiningSession<S extends Joined> {
       },
     );
   }
+
+  #newSession(former: S | null): S {
+    return this.#create({ ...this.#participant, prefix: newPrefix(), staticPeers: this.#staticPeers }, former);
+  }
+}
+
+/** A unique GUID prefix (8.2.4.2), beginning with the vendor id (9.3.1.5). It is not secret, so Math.random suffices. */
+export function newPrefix(): string {
+  const octets = Buffer.alloc(12);
+  octets.writeUInt32BE((process.pid ^ (Date.now() >>> 0)) >>> 0, 2);
+  for (let i = 6; i < 12; i += 1) octets[i] = Math.floor(Math.random() * 256);
+  return octets.toString('hex');
+}
+
+/** Whether only loopback is used: with LOCALHOST, unless there are static peers. */
+export function isLoopbackOnly({ discoveryRange, staticPeers }: GraphPlace): boolean {
+  return discoveryRange === 'LOCALHOST' && staticPeers.length === 0;
+}
+
+/**
+ * The IPv4 addresses for discovery by unicast, with the rules of rmw_cyclonedds for each discovery range: the configured peers, and with
+ * LOCALHOST this machine. A name that cannot be resolved is logged and skipped.
+ */
+export async function addressesOf({ discoveryRange, staticPeers }: GraphPlace, log: Log): Promise<string[]> {
+  const own = discoveryRange === 'LOCALHOST' ? ['127.0.0.1'] : [];
+  // ROS 2 ignores static peers with SYSTEM_DEFAULT.
+  const peers = discoveryRange === 'SYSTEM_DEFAULT' ? [] : staticPeers;
+  const found = await Promise.all(peers.map((peer) => resolved(peer, log)));
+  return [...new Set([...own, ...found.filter((address) => address !== null)])];
+}
+
+function resolved(peer: string, log: Log): Promise<string | null> {
+  return new Promise((done) => {
+    lookup(peer, { family: 4 }, (error, address) => {
+      if (error) log('warning', 'static peer not resolved', { peer, error: error.code });
+      done(error ? null : address);
+    });
+  });
 }

@@ -3,7 +3,6 @@ import type { EndpointData } from '../../rtps/discovery/discovery-data.ts';
 import type { LocalWriter } from '../../rtps/endpoints/endpoints.ts';
 import type { Change } from '../../rtps/endpoints/writer.ts';
 import { LIMITS } from '../../rtps/limits.ts';
-import type { Network } from '../../rtps/net/network.ts';
 import { Participant } from '../../rtps/participant.ts';
 import { type GuidPrefix, prefixOf } from '../../rtps/wire/protocol.ts';
 import { DEPTH, type GraphOptions, SHUTDOWN_DEPTH } from '../graph.ts';
@@ -11,10 +10,10 @@ import { ALERT, DIAGNOSTIC_ARRAY, HEALTH_STATUS, SHUTDOWN_STATUS } from '../inte
 import type { MessageType } from '../interfaces.ts';
 import { applianceOf, applianceTopic, isApplianceTopic } from '../names.ts';
 import type { PublishedTopic } from '../publisher.ts';
-import { ENCLAVE_DATA, newPrefix } from './identity.ts';
 import { nameOf, replyTopicOf, topicOf, typeHashData } from './names.ts';
 import { type GraphNode, NodeGraph } from './node-graph.ts';
 import { ParameterServices } from './parameter-services.ts';
+import type { Joined, SessionParticipant } from './rejoin.ts';
 import { endpointsOf, type ServiceServer, shutdownServices } from './service-server.ts';
 import { type Kind, TopicReaders } from './topic-readers.ts';
 
@@ -28,16 +27,6 @@ const TOPICS: Readonly<Record<PublishedTopic, { readonly type: MessageType; read
 
 export interface SessionOptions extends GraphOptions {
   readonly isObserving: boolean;
-  readonly network: Network;
-  readonly staticPeers: readonly string[];
-  readonly localhostOnly: boolean;
-  readonly leaseSeconds?: number;
-  readonly wallMilliseconds: () => number;
-  readonly onAddressLost: () => void;
-  /** Another participant also offers the shared name of the safe shutdown. */
-  readonly onOtherServer: () => void;
-  /** A message was decoded, but has an invalid value. */
-  readonly onRefused: (topic: string, reason: string) => void;
 }
 
 const MAX_APPLIANCES = LIMITS.participants;
@@ -46,7 +35,7 @@ const MAX_APPLIANCES = LIMITS.participants;
 export type Histories = Readonly<Record<PublishedTopic, readonly Change[]>>;
 
 /** The ROS 2 nodes of this process on one DDS participant: topics, services, and the readers for remote nodes. */
-export class Session {
+export class Session implements Joined {
   readonly #options: SessionOptions;
   readonly #participant: Participant;
   readonly #writers: Readonly<Record<PublishedTopic, LocalWriter>>;
@@ -63,21 +52,13 @@ export class Session {
   readonly #parameters: ParameterServices;
   readonly #graph: NodeGraph;
 
-  constructor(options: SessionOptions, histories: Histories | null) {
-    this.#options = options;
-    const { names, place } = options;
+  constructor(options: SessionOptions, participant: SessionParticipant, histories: Histories | null) {
+    const { log } = participant;
+    const { names } = options;
+    this.#options = { ...options, log };
     this.#participant = new Participant({
-      domain: place.domainId,
-      prefix: newPrefix(),
+      ...participant,
       name: `${names.namespace === '/' ? '' : names.namespace}/${names.nodes.healthMonitor}`,
-      userData: ENCLAVE_DATA,
-      network: options.network,
-      staticPeers: options.staticPeers,
-      localhostOnly: options.localhostOnly,
-      ...(options.leaseSeconds === undefined ? {} : { leaseSeconds: options.leaseSeconds }),
-      log: options.log,
-      monotonicSeconds: options.monotonicSeconds,
-      wallMilliseconds: options.wallMilliseconds,
       onRemoteWriter: (endpoint) => {
         if (endpoint.topic === replyTopicOf(names.services.safeShutdown)) this.#addOtherServer(endpoint);
         this.#parameters.onRemoteEndpoint(endpoint);
@@ -90,7 +71,6 @@ export class Session {
         if (appliance && !hasLeft) this.vanished.add(appliance.name);
         this.#readers.onRemoteGone(guid, hasLeft);
       },
-      onAddressLost: options.onAddressLost,
     });
     this.#graph = new NodeGraph(this.#participant, names.namespace);
     const writer = (topic: PublishedTopic): LocalWriter => this.#createWriter(topic, histories?.[topic] ?? []);
@@ -107,22 +87,21 @@ export class Session {
       depth: 1,
       userData: typeHashData(HEALTH_STATUS),
     });
-    this.#services = shutdownServices(this.#participant, options);
+    this.#services = shutdownServices(this.#participant, this.#options);
     const { safeShutdown, ...others } = names.nodes;
     const base = names.namespace === '/' ? '' : names.namespace;
     this.#parameters = new ParameterServices({
       nodes: [...Object.values(others), ...(this.#services.length > 0 ? [safeShutdown] : [])].map((name) => `${base}/${name}`),
       participant: this.#participant,
-      log: options.log,
+      log,
     });
     this.#readers = new TopicReaders(this.#participant, {
       wants: (topic, kind) => this.#wants(topic, kind),
       onHealthStatus: (status) => options.listener.onHealthStatus(status),
       onAlert: (alert) => options.listener.onAlert(alert),
       onNodeLeft: (node) => options.listener.onNodeLeft?.(node),
-      onRefused: options.onRefused,
       onChange: () => this.#publishGraph(),
-      log: options.log,
+      log,
     });
     if (options.isObserving) {
       this.#readers.read(topicOf(names.topics.healthStatus), 'health');
@@ -194,7 +173,10 @@ export class Session {
 
   #addOtherServer({ guid }: EndpointData): void {
     this.#otherServers.add(prefixOf(guid));
-    if (this.otherServers() > 0) this.#options.onOtherServer();
+    if (this.otherServers() === 0) return;
+    const { log, names } = this.#options;
+    const { ownSafeShutdown, safeShutdown } = names.services;
+    log('warning', 'several machines offer the same safe shutdown service', { service: safeShutdown, call: ownSafeShutdown });
   }
 
   /** Whether to read a topic: health statuses and alerts of all namespaces, so that one appliance shows every robot. */

@@ -34,7 +34,7 @@ function rig(t: Test) {
     log: (level, message, fields) => level !== 'debug' && lines.push(`${level}: ${message} ${JSON.stringify(fields)}`),
     monotonicSeconds: time.now,
   };
-  const server = new EmbeddedShutdownServer({ ...graph, wallMilliseconds: () => 1_700_000_000_000, network: () => network });
+  const server = new EmbeddedShutdownServer({ ...graph, wallMilliseconds: () => 1_700_000_000_000, network });
   const other = participantOn(wire.host({ lan: '10.0.0.2' }), time.now);
   t.teardown(() => {
     server.stop();

@@ -1,38 +1,19 @@
-import { rarely } from '../../rtps/log.ts';
-import { type Network, UdpNetwork } from '../../rtps/net/network.ts';
 import { Participant } from '../../rtps/participant.ts';
 import type { GraphOptions, ShutdownServer } from '../graph.ts';
-import { ENCLAVE_DATA, newPrefix } from './identity.ts';
 import { NodeGraph } from './node-graph.ts';
 import { ParameterServices } from './parameter-services.ts';
-import { type Joined, RejoiningSession } from './rejoin.ts';
+import { type Joined, type JoinOptions, RejoiningSession, type SessionParticipant } from './rejoin.ts';
 import { endpointsOf, type ServiceServer, shutdownServices } from './service-server.ts';
-import { isLoopbackOnly } from './static-peers.ts';
-
-export interface ShutdownServerOptions extends GraphOptions {
-  readonly wallMilliseconds: () => number;
-  /** UDP by default; replaced in tests. */
-  readonly network?: () => Network;
-}
-
-const LOG_PERIOD_SECONDS = 60;
 
 /** The node of the safe shutdown on a participant of its own, alongside a transport that cannot identify callers. */
 export class EmbeddedShutdownServer implements ShutdownServer {
-  readonly #options: ShutdownServerOptions;
+  readonly #options: GraphOptions;
   readonly #rejoining: RejoiningSession<ShutdownSession>;
   #problem: string | null = null;
 
-  constructor(options: ShutdownServerOptions) {
+  constructor(options: GraphOptions & JoinOptions) {
     this.#options = options;
-    const { log, monotonicSeconds, place } = options;
-    const rejoin = (): void => this.#rejoining.rejoin('an address of this machine was removed');
-    const sessionOptions = { ...options, log: rarely(log, monotonicSeconds, LOG_PERIOD_SECONDS), onAddressLost: rejoin };
-    this.#rejoining = new RejoiningSession({
-      place,
-      log,
-      create: (staticPeers) => new ShutdownSession({ ...sessionOptions, staticPeers }),
-    });
+    this.#rejoining = new RejoiningSession(options, (participant) => new ShutdownSession(options, participant));
   }
 
   get problem(): string | null {
@@ -57,36 +38,26 @@ export class EmbeddedShutdownServer implements ShutdownServer {
   }
 }
 
-interface ShutdownSessionOptions extends ShutdownServerOptions {
-  readonly staticPeers: readonly string[];
-  readonly onAddressLost: () => void;
-}
-
 class ShutdownSession implements Joined {
   readonly #participant: Participant;
   readonly #services: readonly ServiceServer[];
   readonly #parameters: ParameterServices;
 
-  constructor(options: ShutdownSessionOptions) {
-    const { names, place } = options;
-    const localhostOnly = place.discoveryRange === 'LOCALHOST';
+  constructor(options: GraphOptions, participant: SessionParticipant) {
+    const { names } = options;
+    const { log } = participant;
     const node = `${names.namespace === '/' ? '' : names.namespace}/${names.nodes.safeShutdown}`;
     this.#participant = new Participant({
-      ...options,
-      domain: place.domainId,
-      prefix: newPrefix(),
+      ...participant,
       name: node,
-      userData: ENCLAVE_DATA,
-      network: options.network?.() ?? new UdpNetwork(isLoopbackOnly(place)),
-      localhostOnly,
       onRemoteWriter: (endpoint) => {
         this.#parameters.onRemoteEndpoint(endpoint);
         return true;
       },
       onRemoteReader: (endpoint) => this.#parameters.onRemoteEndpoint(endpoint),
     });
-    this.#services = shutdownServices(this.#participant, options);
-    this.#parameters = new ParameterServices({ nodes: [node], participant: this.#participant, log: options.log });
+    this.#services = shutdownServices(this.#participant, { ...options, log });
+    this.#parameters = new ParameterServices({ nodes: [node], participant: this.#participant, log });
     new NodeGraph(this.#participant, names.namespace).publish([{ name: names.nodes.safeShutdown, ...endpointsOf(this.#services) }]);
   }
 

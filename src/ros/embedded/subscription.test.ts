@@ -43,7 +43,7 @@ function rig(t: Test, topics: SubscribedTopics): Rig {
     },
     monotonicSeconds: time.now,
     wallMilliseconds: () => 1_700_000_000_000,
-    network: () => network,
+    network,
   });
   t.teardown(async () => {
     await subscription.stop();

@@ -1,44 +1,17 @@
 import type { Received } from '../../rtps/endpoints/reader.ts';
-import { rarely } from '../../rtps/log.ts';
-import { type Network, UdpNetwork } from '../../rtps/net/network.ts';
 import { Participant } from '../../rtps/participant.ts';
 import type { Arrived, GraphSubscription, SubscriptionOptions } from '../subscription.ts';
-import { ENCLAVE_DATA, newPrefix } from './identity.ts';
 import { nameOf, topicOf } from './names.ts';
 import { NodeGraph } from './node-graph.ts';
-import { RejoiningSession } from './rejoin.ts';
-import { isLoopbackOnly } from './static-peers.ts';
+import { type Joined, type JoinOptions, RejoiningSession, type SessionParticipant } from './rejoin.ts';
 import { TopicReaders } from './topic-readers.ts';
-
-export interface EmbeddedSubscriptionOptions extends SubscriptionOptions {
-  readonly wallMilliseconds: () => number;
-  /** UDP by default; replaced in tests. */
-  readonly network?: () => Network;
-}
-
-const LOG_PERIOD_SECONDS = 60;
 
 /** Receives messages of the ROS 2 graph through an RTPS participant, without a ROS 2 installation. */
 export class EmbeddedSubscription implements GraphSubscription {
   readonly #rejoining: RejoiningSession<Session>;
 
-  constructor(options: EmbeddedSubscriptionOptions) {
-    const log = rarely(options.log, options.monotonicSeconds, LOG_PERIOD_SECONDS);
-    const localhostOnly = options.place.discoveryRange === 'LOCALHOST';
-    const network = options.network?.() ?? new UdpNetwork(isLoopbackOnly(options.place));
-    this.#rejoining = new RejoiningSession({
-      place: options.place,
-      log: options.log,
-      create: (staticPeers) =>
-        new Session({
-          ...options,
-          log,
-          staticPeers,
-          localhostOnly,
-          network: () => network,
-          onAddressLost: () => this.#rejoining.rejoin('an address of this machine was removed'),
-        }),
-    });
+  constructor(options: SubscriptionOptions & JoinOptions) {
+    this.#rejoining = new RejoiningSession(options, (participant) => new Session(options, participant));
   }
 
   start(): Promise<void> {
@@ -50,33 +23,16 @@ export class EmbeddedSubscription implements GraphSubscription {
   }
 }
 
-interface SessionOptions extends EmbeddedSubscriptionOptions {
-  readonly network: () => Network;
-  readonly staticPeers: readonly string[];
-  readonly localhostOnly: boolean;
-  readonly onAddressLost: () => void;
-}
-
 /** One participant with its readers, announced as a ROS 2 node. */
-class Session {
+class Session implements Joined {
   readonly #participant: Participant;
   readonly #readers: TopicReaders;
 
-  constructor(options: SessionOptions) {
-    const { listener, log, nodeName, onAddressLost, topics } = options;
+  constructor({ listener, nodeName, topics }: SubscriptionOptions, participant: SessionParticipant) {
     this.#participant = new Participant({
-      domain: options.place.domainId,
-      prefix: newPrefix(),
+      ...participant,
       name: `/${nodeName}`,
-      userData: ENCLAVE_DATA,
-      network: options.network(),
-      staticPeers: options.staticPeers,
-      localhostOnly: options.localhostOnly,
-      log,
-      monotonicSeconds: options.monotonicSeconds,
-      wallMilliseconds: options.wallMilliseconds,
       onRemoteWriter: (endpoint) => this.#readers.onRemoteWriter(endpoint),
-      onAddressLost,
     });
     const graph = new NodeGraph(this.#participant, '/');
     const publishGraph = (): void => {
@@ -89,9 +45,8 @@ class Session {
       },
       onHealthStatus: (status, received, topic) => listener.onHealthStatus(status, arrived(received, topic)),
       onAlert: (alert, received, topic) => listener.onAlert(alert, arrived(received, topic)),
-      onRefused: (topic, reason) => log('warning', 'message refused', { topic, reason }),
       onChange: publishGraph,
-      log,
+      log: participant.log,
     });
     publishGraph();
     if (topics.healthStatus !== null) this.#readers.read(topicOf(topics.healthStatus), 'health');

@@ -56,8 +56,6 @@ export interface TopicReadersOptions {
   readonly onAlert: (alert: Alert, received: Received, topic: string) => void;
   /** The last writer of a node's health statuses was disposed of. */
   readonly onNodeLeft?: (nodeName: string) => void;
-  /** A message was decoded, but has an invalid value. */
-  readonly onRefused: (topic: string, reason: string) => void;
   /** The list of `guids` has changed. */
   readonly onChange: () => void;
   readonly log: Log;
@@ -170,7 +168,7 @@ export class TopicReaders {
       const checked = check(decode(type, data.payload));
       if (checked.ok) take(checked.value, received);
       else {
-        this.#options.onRefused(topic, `${checked.reason} (from ${source.address})`);
+        this.#options.log('warning', 'message refused', { topic, reason: `${checked.reason} (from ${source.address})` });
         throw new Malformed(checked.reason);
       }
     };

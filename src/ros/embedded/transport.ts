@@ -1,21 +1,9 @@
 import { observersOf } from '../../core/observer.ts';
-import { rarely } from '../../rtps/log.ts';
-import { type Network, UdpNetwork } from '../../rtps/net/network.ts';
 import { type GraphOptions, type RosDetails, type RosTransport, sharedShutdownProblem } from '../graph.ts';
 import { GraphPublisher, type PublishedTopic } from '../publisher.ts';
-import { RejoiningSession } from './rejoin.ts';
-import { Session, type SessionOptions } from './session.ts';
-import { isLoopbackOnly } from './static-peers.ts';
+import { type JoinOptions, RejoiningSession } from './rejoin.ts';
+import { Session } from './session.ts';
 
-export interface EmbeddedOptions extends GraphOptions {
-  readonly wallMilliseconds: () => number;
-  /** UDP by default; replaced in tests. */
-  readonly network?: () => Network;
-  /** The participant's default; shorter in tests. */
-  readonly leaseSeconds?: number;
-}
-
-const LOG_PERIOD_SECONDS = 60;
 /** Period of the election of observers, and number of equal results before a change: discovery takes seconds. */
 const ELECTION_SECONDS = 5;
 const EQUAL_ELECTIONS = 2;
@@ -24,7 +12,7 @@ const CONFLICT_SECONDS = 60;
 
 /** Joins the ROS 2 graph without a ROS 2 installation, through an RTPS participant with ROS 2's names, types and services. */
 export class EmbeddedTransport extends GraphPublisher implements RosTransport {
-  readonly #options: EmbeddedOptions;
+  readonly #options: GraphOptions;
   readonly #rejoining: RejoiningSession<Session>;
   #refusedBefore = 0;
   #conflictSeconds = Number.NEGATIVE_INFINITY;
@@ -32,19 +20,13 @@ export class EmbeddedTransport extends GraphPublisher implements RosTransport {
   #equalElections = 0;
   #electionTimer: NodeJS.Timeout | null = null;
 
-  constructor(options: EmbeddedOptions) {
+  constructor(options: GraphOptions & JoinOptions) {
     super(options);
     this.#options = options;
-    const { listener, localNode, place } = options;
-    const log = rarely(options.log, options.monotonicSeconds, LOG_PERIOD_SECONDS);
-    const localhostOnly = place.discoveryRange === 'LOCALHOST';
-    const network = options.network ?? (() => new UdpNetwork(isLoopbackOnly(place)));
+    const { listener, localNode } = options;
     this.#isObserving = options.observe !== 'never';
-    const sessionOptions: Omit<SessionOptions, 'staticPeers' | 'isObserving'> = {
+    const sessionOptions: GraphOptions = {
       ...options,
-      log,
-      network: network(),
-      localhostOnly,
       listener: {
         ...listener,
         onHealthStatus: (status) => {
@@ -53,22 +35,11 @@ export class EmbeddedTransport extends GraphPublisher implements RosTransport {
         },
         onAlert: (alert) => listener.onAlert(alert),
       },
-      onAddressLost: () => this.#rejoining.rejoin('an address of this machine was removed'),
-      onOtherServer: () =>
-        log('warning', 'several machines offer the same safe shutdown service', {
-          service: options.names.services.safeShutdown,
-          call: options.names.services.ownSafeShutdown,
-        }),
-      onRefused: (topic, reason) => log('warning', 'message refused', { topic, reason }),
     };
-    this.#rejoining = new RejoiningSession({
-      place,
-      log: options.log,
-      // The new session takes over the last samples, so that late joiners still get them.
-      create: (staticPeers, former) => {
-        this.#refusedBefore += former?.participant.refused ?? 0;
-        return new Session({ ...sessionOptions, staticPeers, isObserving: this.#isObserving }, former?.histories ?? null);
-      },
+    // The new session takes over the last samples, so that late joiners still get them.
+    this.#rejoining = new RejoiningSession<Session>(options, (participant, former) => {
+      this.#refusedBefore += former?.participant.refused ?? 0;
+      return new Session({ ...sessionOptions, isObserving: this.#isObserving }, participant, former?.histories ?? null);
     });
   }
 

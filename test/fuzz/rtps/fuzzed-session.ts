@@ -1,4 +1,6 @@
 import type { Test } from 'tap';
+import type { Log } from '../../../src/core/ports.ts';
+import { newPrefix } from '../../../src/ros/embedded/rejoin.ts';
 import { Session } from '../../../src/ros/embedded/session.ts';
 import { HEALTH_STATUS } from '../../../src/ros/interfaces.generated.ts';
 import { healthStatusMessage } from '../../../src/ros/messages.ts';
@@ -56,6 +58,10 @@ export class FuzzedSession {
         if (!isMulticast) this.#answer(datagram, to);
       } else if (this.received.length < MOST_KEPT) this.received.push(kept(datagram));
     };
+    const log: Log = (level, message, fields) => {
+      if (level === 'error') this.lines.push(`${message} ${JSON.stringify(fields)}`);
+    };
+    const monotonicSeconds = this.time.now;
     this.session = new Session(
       {
         place: { domainId: 0, discoveryRange: 'SUBNET', staticPeers: [] },
@@ -74,17 +80,19 @@ export class FuzzedSession {
         diagnostics: () => {
           throw new Error('nobody asks');
         },
-        log: (level, message, fields) => {
-          if (level === 'error') this.lines.push(`${message} ${JSON.stringify(fields)}`);
-        },
+        log,
+        monotonicSeconds,
+      },
+      {
+        domain: 0,
+        prefix: newPrefix(),
+        userData: '',
         network: this.network,
         staticPeers: [],
         localhostOnly: false,
-        monotonicSeconds: this.time.now,
+        log,
+        monotonicSeconds,
         wallMilliseconds: () => 1_700_000_000_000,
-        onOtherServer: () => undefined,
-        onAddressLost: () => {},
-        onRefused: () => {},
       },
       null,
     );

@@ -80,7 +80,7 @@ export function transportRig(t: Test, options: Partial<GraphOptions> = {}): Tran
     },
     monotonicSeconds: time.now,
     wallMilliseconds: () => 1_700_000_000_000,
-    network: () => network,
+    network,
     ...options,
   });
   const other = participantOn(wire.host({ lan: '10.0.0.2' }), time.now);

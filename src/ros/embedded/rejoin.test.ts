@@ -1,6 +1,6 @@
 import t from 'tap';
 import type { GraphPlace } from '../graph.ts';
-import { addressesOf, isLoopbackOnly } from './static-peers.ts';
+import { addressesOf, isLoopbackOnly } from './rejoin.ts';
 
 async function addresses(place: Partial<GraphPlace>): Promise<{ found: string[]; lines: string[] }> {
   const lines: string[] = [];
