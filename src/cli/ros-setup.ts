@@ -15,7 +15,7 @@ import type { Prepared } from '../ros/rclnodejs/prepared.ts';
 import { probe } from '../ros/rclnodejs/probe.ts';
 import { abandon } from '../ros/rclnodejs/setup/folders.ts';
 import { type PrepareResult, prepare } from '../ros/rclnodejs/setup/prepare.ts';
-import { SetupFailed } from '../ros/rclnodejs/setup/step.ts';
+import { SetupFailed } from '../ros/rclnodejs/setup/run-command.ts';
 import { findSourcedRos } from '../ros/rclnodejs/sourced.ts';
 import { UsageError } from './arguments.ts';
 import type { Command } from './command.ts';

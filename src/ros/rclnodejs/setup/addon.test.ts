@@ -19,6 +19,8 @@ t.test('without node-gyp the error names it', async (t) => {
   const ros: SourcedRos = { state: 'sourced', distro: 'jazzy', prefixes: [prefix], librcl: join(prefix, 'lib/librcl.so') };
   const folder = join(root, 'copy');
   write(folder, { 'node_modules/rclnodejs/package.json': '{ "name": "rclnodejs" }' });
-  const options = { ros, rclnodejs, folder, environment: process.env, logFile: join(root, 'setup.log'), onProgress: () => {} };
-  await t.rejects(provideAddon(options), { name: 'SetupFailed', message: /needs the npm package node-gyp/ });
+  const paths = { rclnodejs, interfaces: '' };
+  const logFile = join(root, 'setup.log');
+  const workspace = { ros, paths, folder, environment: process.env, user: null, logFile, onProgress: () => {} };
+  await t.rejects(provideAddon(workspace), { name: 'SetupFailed', message: /needs the npm package node-gyp/ });
 });

@@ -3,24 +3,10 @@ import { chmodSync, copyFileSync, existsSync, mkdirSync, readdirSync, renameSync
 import { availableParallelism, freemem } from 'node:os';
 import { dirname, join } from 'node:path';
 import { addonFile } from '../prepared.ts';
-import type { User } from '../probe.ts';
 import type { SourcedRos } from '../sourced.ts';
 import { copyParts, resolvePackage, SOURCE_PARTS } from './private-copy.ts';
-import { runCommand, SetupFailed } from './step.ts';
+import { runCommand, SetupFailed, type Workspace } from './run-command.ts';
 import { nodeHeaders } from './toolchain.ts';
-
-export interface AddonOptions {
-  readonly ros: SourcedRos;
-  /** The installed rclnodejs. */
-  readonly rclnodejs: string;
-  /** The folder of the private copy. */
-  readonly folder: string;
-  readonly environment: NodeJS.ProcessEnv;
-  /** The user to test the compiled addon as; this process's user by default. */
-  readonly user?: User | null;
-  readonly logFile: string;
-  readonly onProgress: (line: string) => void;
-}
 
 /** Memory of one compiler process for a file of rclnodejs. */
 const BYTES_PER_JOB = 700e6;
@@ -28,24 +14,24 @@ const BYTES_PER_JOB = 700e6;
 const TRY = "process.dlopen({ exports: {} }, process.argv[1], require('node:os').constants.dlopen.RTLD_NOW)";
 
 /** Puts a loadable addon into the private copy: a prebuilt one of rclnodejs, otherwise one compiled on this machine. */
-export async function provideAddon(options: AddonOptions): Promise<'prebuilt' | 'compiled'> {
-  const target = addonFile(options.folder);
+export async function provideAddon(workspace: Workspace): Promise<'prebuilt' | 'compiled'> {
+  const target = addonFile(workspace.folder);
   mkdirSync(dirname(target), { recursive: true });
-  for (const prebuilt of prebuiltAddons(options)) {
-    if (loadProblem(prebuilt, options) !== null) continue;
+  for (const prebuilt of prebuiltAddons(workspace)) {
+    if (loadProblem(prebuilt, workspace) !== null) continue;
     copyFileSync(prebuilt, target);
     return 'prebuilt';
   }
-  options.onProgress('no prebuilt addon of rclnodejs fits this system: compiling one (half a minute to several minutes)');
-  await compile(options, target);
-  const problem = loadProblem(target, options);
+  workspace.onProgress('    no prebuilt addon of rclnodejs fits this system: compiling one (half a minute to several minutes)');
+  await compile(workspace, target);
+  const problem = loadProblem(target, workspace);
   if (problem !== null) throw new SetupFailed(`the compiled addon of rclnodejs does not load: ${problem}`);
   return 'compiled';
 }
 
 /** `prebuilds/linux-x64/jazzy-noble-x64-node-rclnodejs.node`: each built for one Ubuntu release, but possibly loadable on others. */
-function prebuiltAddons({ rclnodejs, ros }: AddonOptions): string[] {
-  const folder = join(rclnodejs, 'prebuilds', `${process.platform}-${process.arch}`);
+function prebuiltAddons({ paths, ros }: Workspace): string[] {
+  const folder = join(paths.rclnodejs, 'prebuilds', `${process.platform}-${process.arch}`);
   if (!existsSync(folder)) return [];
   const name = new RegExp(`^${ros.distro}-[a-z]+-${process.arch}-node-rclnodejs\\.node$`);
   return readdirSync(folder)
@@ -54,7 +40,7 @@ function prebuiltAddons({ rclnodejs, ros }: AddonOptions): string[] {
 }
 
 /** Tries to load an addon in a separate process. Null: it loads. */
-function loadProblem(file: string, { environment, user }: AddonOptions): string | null {
+function loadProblem(file: string, { environment, user }: Workspace): string | null {
   const { status, signal, stderr } = spawnSync(process.execPath, ['-e', TRY, file], {
     ...user,
     env: environment,
@@ -65,7 +51,9 @@ function loadProblem(file: string, { environment, user }: AddonOptions): string 
   return /Error: (.*)/.exec(stderr)?.[1] ?? signal ?? `exit code ${status}`;
 }
 
-async function compile({ ros, rclnodejs, folder, environment, logFile }: AddonOptions, target: string): Promise<void> {
+async function compile(workspace: Workspace, target: string): Promise<void> {
+  const { ros, folder, environment } = workspace;
+  const { rclnodejs } = workspace.paths;
   const gyp = resolvePackage('node-gyp', rclnodejs, dirname(rclnodejs));
   const headers = nodeHeaders(process.execPath);
   if (gyp === null)
@@ -78,9 +66,8 @@ async function compile({ ros, rclnodejs, folder, environment, logFile }: AddonOp
   const tools = join(folder, 'build-ros');
   copyParts(rclnodejs, copy, SOURCE_PARTS);
   linkPrefixes(ros, tools);
-  await runCommand('compiling rclnodejs', {
-    program: process.execPath,
-    arguments: [join(gyp, 'bin/node-gyp.js'), 'rebuild', '-j', String(jobs()), '--nodedir', headers],
+  const args = [join(gyp, 'bin/node-gyp.js'), 'rebuild', '-j', String(jobs()), '--nodedir', headers];
+  await runCommand(workspace, 'compiling rclnodejs', process.execPath, args, {
     folder: copy,
     // Its binding.gyp finds `node` and `ros2` through the PATH.
     environment: {
@@ -89,7 +76,6 @@ async function compile({ ros, rclnodejs, folder, environment, logFile }: AddonOp
       // Otherwise Python writes bytecode files beside node-gyp, which remain when the package is removed.
       PYTHONDONTWRITEBYTECODE: '1',
     },
-    logFile,
   });
   const kept = join(folder, 'rclnodejs.node');
   copyFileSync(target, kept);

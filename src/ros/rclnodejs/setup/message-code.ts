@@ -1,15 +1,7 @@
 import { copyFileSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { inPrefixes, type SourcedRos } from '../sourced.ts';
-import { runCommand, SetupFailed } from './step.ts';
-
-export interface MessageCodeOptions {
-  readonly ros: SourcedRos;
-  readonly interfaces: string;
-  readonly folder: string;
-  readonly environment: NodeJS.ProcessEnv;
-  readonly logFile: string;
-}
+import { inPrefixes } from '../sourced.ts';
+import { runCommand, SetupFailed, type Workspace } from './run-command.ts';
 
 /** The interfaces that rclnodejs loads for this product. Its array wrappers need the messages of primitive types. */
 const NEEDED: Readonly<Record<string, readonly string[]>> = {
@@ -42,7 +34,8 @@ const GENERATE = "require('./node_modules/rclnodejs/rosidl_gen/index.cjs').gener
  * Generates rclnodejs' message code from a prefix that contains only the needed interfaces: a distribution has a thousand messages, and
  * the generator starts a Python process for each of them at the same time.
  */
-export async function generateMessageCode({ ros, interfaces, folder, environment, logFile }: MessageCodeOptions): Promise<void> {
+export async function generateMessageCode(workspace: Workspace): Promise<void> {
+  const { ros, paths, folder } = workspace;
   const view = join(folder, VIEW);
   const index = join(view, 'share/ament_index/resource_index/rosidl_interfaces');
   mkdirSync(index, { recursive: true });
@@ -51,7 +44,7 @@ export async function generateMessageCode({ ros, interfaces, folder, environment
   );
   for (const [name, files] of packages) {
     for (const file of files) {
-      const source = name === 'edge_health_interfaces' ? join(interfaces, file) : inPrefixes(ros.prefixes, `share/${name}/${file}`);
+      const source = name === 'edge_health_interfaces' ? join(paths.interfaces, file) : inPrefixes(ros.prefixes, `share/${name}/${file}`);
       if (source === null)
         throw new SetupFailed(
           `${name}/${file} is in none of ${ros.prefixes.join(', ')}: install ros-${ros.distro}-${name.replaceAll('_', '-')}`,
@@ -62,20 +55,15 @@ export async function generateMessageCode({ ros, interfaces, folder, environment
     }
     writeFileSync(join(index, name), files.map((file) => `${file}\n`).join(''));
   }
-  await runCommand('generating message code', {
-    program: process.execPath,
-    arguments: ['-e', GENERATE],
-    folder,
-    environment: { ...environment, AMENT_PREFIX_PATH: VIEW },
-    logFile,
-  });
+  const environment = { ...workspace.environment, AMENT_PREFIX_PATH: VIEW };
+  await runCommand(workspace, 'generating message code', process.execPath, ['-e', GENERATE], { environment });
   rmSync(view, { recursive: true });
   const generated = join(folder, 'node_modules/rclnodejs/generated');
   for (const [name, files] of packages) {
     for (const file of files) {
       const [kind = '', base = ''] = file.split('/');
       const made = join(generated, name, `${name}__${kind}__${base.replace(/\.\w+$/, '')}.js`);
-      if (!existsSync(made)) throw new SetupFailed(`rclnodejs did not generate ${made}; its output: ${logFile}`);
+      if (!existsSync(made)) throw new SetupFailed(`rclnodejs did not generate ${made}; its output: ${workspace.logFile}`);
     }
   }
 }

@@ -17,7 +17,7 @@ import { provideAddon } from './addon.ts';
 import { beginFolder, publishFolder, removeOutdated, removeUnfinished } from './folders.ts';
 import { generateMessageCode } from './message-code.ts';
 import { copyRclnodejs } from './private-copy.ts';
-import { runCommand, SetupFailed } from './step.ts';
+import { runCommand, SetupFailed, type Workspace } from './run-command.ts';
 import { type Missing, missingTools } from './toolchain.ts';
 
 export interface PrepareOptions {
@@ -62,29 +62,22 @@ export async function prepare(options: PrepareOptions): Promise<PrepareResult> {
 }
 
 async function prepareFolder({ ros, paths, environment, user = null, probe, onProgress }: PrepareOptions, key: string): Promise<Prepared> {
-  const { preparedRoot, interfaces, rclnodejs } = paths;
+  const { preparedRoot } = paths;
   const folder = beginFolder(preparedRoot);
   const logFile = join(preparedRoot, 'setup.log');
+  const workspace: Workspace = { ros, paths, folder, environment, user, logFile, onProgress };
   // The service may run as another user.
   chmodSync(folder, 0o755);
   writeFileSync(logFile, `preparing ${key}\n`);
   try {
     onProgress(`1/5 copying rclnodejs to ${join(preparedRoot, key)}`);
-    copyRclnodejs(rclnodejs, folder);
+    copyRclnodejs(paths.rclnodejs, folder);
     onProgress('2/5 finding an addon of rclnodejs that loads');
-    const addon = await provideAddon({
-      ros,
-      rclnodejs,
-      folder,
-      environment,
-      user,
-      logFile,
-      onProgress: (line) => onProgress(`    ${line}`),
-    });
+    const addon = await provideAddon(workspace);
     onProgress('3/5 compiling edge_health_interfaces');
-    await buildInterfaces({ interfaces, folder, environment, logFile });
+    await buildInterfaces(workspace);
     onProgress('4/5 generating message code');
-    await generateMessageCode({ ros, interfaces, folder, environment, logFile });
+    await generateMessageCode(workspace);
     onProgress('5/5 trying it: nodes, a message, the service');
     const trial: Prepared = { key, distro: ros.distro, folder };
     const problem = await probe(trial);
@@ -99,30 +92,13 @@ async function prepareFolder({ ros, paths, environment, user = null, probe, onPr
   return { key, distro: ros.distro, folder: join(preparedRoot, key) };
 }
 
-interface InterfacesOptions {
-  /** The source folder of the package. */
-  readonly interfaces: string;
-  readonly folder: string;
-  readonly environment: NodeJS.ProcessEnv;
-  readonly logFile: string;
-}
-
 /** Compiles the package edge_health_interfaces into `<folder>/interfaces` with plain cmake. */
-async function buildInterfaces({ interfaces, folder, environment, logFile }: InterfacesOptions): Promise<void> {
+async function buildInterfaces(workspace: Workspace): Promise<void> {
+  const { folder, paths } = workspace;
   const build = join(folder, 'build-interfaces');
-  const cmake = (what: string, ...args: string[]): Promise<void> =>
-    runCommand(what, { program: 'cmake', arguments: args, folder, environment, logFile });
-  const prefix = `-DCMAKE_INSTALL_PREFIX=${join(folder, 'interfaces')}`;
-  await cmake(
-    'configuring edge_health_interfaces',
-    '-S',
-    interfaces,
-    '-B',
-    build,
-    prefix,
-    '-DCMAKE_BUILD_TYPE=Release',
-    '-DBUILD_TESTING=OFF',
-  );
+  const cmake = (what: string, ...args: string[]): Promise<void> => runCommand(workspace, what, 'cmake', args);
+  const settings = [`-DCMAKE_INSTALL_PREFIX=${join(folder, 'interfaces')}`, '-DCMAKE_BUILD_TYPE=Release', '-DBUILD_TESTING=OFF'];
+  await cmake('configuring edge_health_interfaces', '-S', paths.interfaces, '-B', build, ...settings);
   await cmake('compiling edge_health_interfaces', '--build', build, '--parallel', String(availableParallelism()));
   await cmake('installing edge_health_interfaces', '--install', build);
   rmSync(build, { recursive: true });

@@ -4,7 +4,7 @@ import t from 'tap';
 import { temporaryFolder } from '../../../../testkit/folder.ts';
 import { write } from '../testing/trees.ts';
 import { copyRclnodejs, resolvePackage } from './private-copy.ts';
-import { SetupFailed } from './step.ts';
+import { SetupFailed } from './run-command.ts';
 
 const manifest = (dependencies: Readonly<Record<string, string>> = {}): string => JSON.stringify({ version: '1.0.0', dependencies });
 

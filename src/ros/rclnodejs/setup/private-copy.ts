@@ -1,6 +1,6 @@
 import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
-import { SetupFailed } from './step.ts';
+import { SetupFailed } from './run-command.ts';
 
 interface Manifest {
   readonly dependencies?: Readonly<Record<string, string>>;
