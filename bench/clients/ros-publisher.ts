@@ -85,7 +85,7 @@ async function createTransport({ transport, prepared }: PublisherOptions): Promi
 
 /** The baseline: an idle executor with one node, which has a publisher and a service. */
 async function spinOneNode(prepared: Prepared): Promise<void> {
-  const { loadRclnodejs, rawType, reliableQos } = await import('../../src/ros/rclnodejs/library.ts');
+  const { loadRclnodejs, qosOf, rawType } = await import('../../src/ros/rclnodejs/library.ts');
   const { applyVariables, placeVariables } = await import('../../src/ros/rclnodejs/place.ts');
   const { HEALTH_STATUS, SAFE_SHUTDOWN } = await import('../../src/ros/interfaces.generated.ts');
   applyVariables(process.env, placeVariables(prepared.distro, GRAPH.place));
@@ -94,7 +94,7 @@ async function spinOneNode(prepared: Prepared): Promise<void> {
   await library.init(context, ['--ros-args', '--disable-external-lib-logs']);
   const bare = { startParameterServices: false, startTypeDescriptionService: false, enableRosout: false };
   const node = new library.Node('health_monitor', '/', context, bare, [], false);
-  node.createPublisher(rawType(HEALTH_STATUS.rosName), '/health_status', { qos: reliableQos(library, 'transient local', 10) });
+  node.createPublisher(rawType(HEALTH_STATUS.rosName), '/health_status', { qos: qosOf(library, 'transient local', 10) });
   const answer = { success: false, message: 'this is a benchmark' };
   node.createService(SAFE_SHUTDOWN.rosName, '/safe_shutdown', { qos: library.QoS.profileServicesDefault }, async () => answer);
   node.spin(500);

@@ -1,9 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
 import t from 'tap';
-import { graphNames } from '../names.ts';
 import type { Arrivals } from './arrivals.ts';
-import { topicsToFollow } from './followed-topics.ts';
-import { Follower } from './follower.ts';
+import { type FollowedTopic, Follower, MAX_FOLLOWED_TOPICS, topicsToFollow } from './follower.ts';
+import { qosClassOf } from './library.ts';
 import { FakeLibrary, FakeNode } from './testing/fake-library.ts';
 
 const HEALTH = 'edge_health_interfaces/msg/HealthStatus';
@@ -32,12 +31,12 @@ function setUp() {
     onHealth: (bytes: Buffer, topic: string, twice: boolean) => arrived.push(`health ${topic} ${bytes.toString()} ${twice}`),
     onAlert: (bytes: Buffer, topic: string, twice: boolean) => arrived.push(`alert ${topic} ${bytes.toString()} ${twice}`),
   } as unknown as Arrivals;
-  const names = graphNames({ node_name: 'health_monitor', namespace: null }, []);
   const lines: string[] = [];
   const follower = new Follower({
     library: library.asRclnodejs(),
     node,
-    topics: (graph) => topicsToFollow(graph, names),
+    permanent: { healthStatus: '/health_status', alerts: '/alerts' },
+    wants: ({ topic }) => topic.endsWith('/health_status') || topic.endsWith('/alerts'),
     isOwn: ({ node_name }) => node_name === 'health_monitor',
     arrivals,
     log: (_level, message) => lines.push(message),
@@ -139,4 +138,55 @@ t.test('a refused subscription affects only its topic', async (t) => {
   node.runTriggered();
   t.ok(topics().includes('/b/health_status 12'));
   t.match(lines, [/cannot subscribe to a ROS 2 topic/]);
+});
+
+const OWN_TOPICS = [
+  { topic: '/health_status', kind: 'health' },
+  { topic: '/alerts', kind: 'alert' },
+];
+
+t.test('permanent topics come first, then the wanted ones of the right type, sorted by name', async (t) => {
+  const graph = [
+    { name: '/robot2/health_status', types: [HEALTH] },
+    { name: '/robot1/alerts', types: [ALERT] },
+    { name: '/robot1/health_status', types: ['std_msgs/msg/String', HEALTH] },
+    { name: '/health_status', types: [HEALTH] },
+    { name: '/robot3/health_status', types: ['std_msgs/msg/String'] },
+    { name: '/robot4/unwanted', types: [HEALTH] },
+    { name: '/rosout', types: ['rcl_interfaces/msg/Log'] },
+    { name: '/_edge_health_probe/health_status', types: [HEALTH] },
+    { name: '/_edge_health_probe/alerts', types: [ALERT] },
+  ];
+  const wants = ({ topic }: FollowedTopic): boolean => !topic.endsWith('/unwanted');
+  const permanent = { healthStatus: '/health_status', alerts: '/alerts' };
+  t.same(topicsToFollow([], { permanent, wants }), OWN_TOPICS);
+  t.same(topicsToFollow(graph, { permanent, wants }), [
+    ...OWN_TOPICS,
+    { topic: '/robot1/alerts', kind: 'alert' },
+    { topic: '/robot1/health_status', kind: 'health' },
+    { topic: '/robot2/health_status', kind: 'health' },
+  ]);
+  t.same(topicsToFollow([], { permanent: { healthStatus: null, alerts: null }, wants }), []);
+  t.same(topicsToFollow(graph, { permanent: { healthStatus: null, alerts: '/alerts' }, wants: ({ kind }) => kind === 'health' }), [
+    OWN_TOPICS[1],
+    { topic: '/health_status', kind: 'health' },
+    { topic: '/robot1/health_status', kind: 'health' },
+    { topic: '/robot2/health_status', kind: 'health' },
+    { topic: '/robot4/unwanted', kind: 'health' },
+  ]);
+});
+
+t.test('the topics are bounded and stable', async (t) => {
+  const graph = Array.from({ length: 500 }, (_, i) => ({ name: `/r${String(i).padStart(3, '0')}/health_status`, types: [HEALTH] }));
+  const options = { permanent: { healthStatus: '/health_status', alerts: '/alerts' }, wants: () => true };
+  const followed = topicsToFollow(graph, options);
+  t.equal(followed.length, MAX_FOLLOWED_TOPICS);
+  t.same(topicsToFollow(graph.toReversed(), options), followed);
+  t.same(followed.slice(0, 2), OWN_TOPICS);
+});
+
+t.test('the QoS class follows the offer of the publisher', async (t) => {
+  t.equal(qosClassOf({ reliability: 1, durability: 1 }), 'transient local');
+  t.equal(qosClassOf({ reliability: 2, durability: 1 }), 'best effort');
+  t.equal(qosClassOf({ reliability: 1, durability: 2 }), 'volatile');
 });

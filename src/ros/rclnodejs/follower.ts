@@ -1,24 +1,46 @@
 import type { Log } from '../../core/ports.ts';
 import { ALERT, HEALTH_STATUS } from '../interfaces.generated.ts';
+import type { MessageType } from '../interfaces.ts';
+import { isProbeTopic } from '../names.ts';
+import type { SubscribedTopics } from '../subscription.ts';
 import type { Arrivals } from './arrivals.ts';
-import { type FollowedTopic, type GraphTopics, type QosClass, qosClassOf } from './followed-topics.ts';
 import {
-  anyQos,
+  type GraphTopics,
   type GuardCondition,
+  type QosClass,
+  qosClassOf,
+  qosOf,
   type RclNode,
   type Rclnodejs,
   type RclPublisherInfo,
   type RclSubscription,
   rawType,
-  reliableQos,
 } from './library.ts';
+
+/** Longest wait of an executor; a message or a request ends it at once. */
+export const SPIN_MS = 500;
+/** Period of scans of the graph for new and removed topics. */
+export const SCAN_MS = 5000;
+/** Delay of the first scan: by then discovery has found the existing nodes. */
+export const FIRST_SCAN_MS = 1000;
+
+export interface FollowedTopic {
+  readonly topic: string;
+  readonly kind: 'health' | 'alert';
+}
+
+const TYPES: Readonly<Record<FollowedTopic['kind'], MessageType>> = { health: HEALTH_STATUS, alert: ALERT };
+/** Limit of subscribed topics. */
+export const MAX_FOLLOWED_TOPICS = 64;
 
 export interface FollowerOptions {
   readonly library: Rclnodejs;
   /** The spinning node that has the subscriptions. */
   readonly node: RclNode;
-  /** The topics to subscribe to, given the current graph. Those returned for an empty graph are subscribed from the start and stay so. */
-  readonly topics: (graph: GraphTopics) => readonly FollowedTopic[];
+  /** The topics that are subscribed from the start and stay so. */
+  readonly permanent: SubscribedTopics;
+  /** Whether to subscribe to another topic of the graph while it has a publisher. */
+  readonly wants: (topic: FollowedTopic) => boolean;
   /** Whether a publisher belongs to this process and must be ignored; by default none does. */
   readonly isOwn?: (publisher: RclPublisherInfo) => boolean;
   readonly arrivals: Arrivals;
@@ -51,7 +73,7 @@ export class Follower {
     this.#options = options;
     this.#guard = options.node.createGuardCondition(() => this.#change());
     // The default QoS of publishers: until the next scan, a new publisher would report incompatible QoS for a more demanding reader.
-    for (const wanted of options.topics([])) this.#follow(wanted, ['volatile']);
+    for (const wanted of topicsToFollow([], options)) this.#follow(wanted, ['volatile']);
   }
 
   /** Number of this process's subscriptions to a topic. */
@@ -61,8 +83,8 @@ export class Follower {
 
   /** Scans the graph for new and removed topics, and for topics whose publishers offer another QoS than the subscriptions request. */
   scan(): void {
-    const { isOwn, node, topics } = this.#options;
-    const wanted = topics(node.getTopicNamesAndTypes());
+    const { isOwn, node } = this.#options;
+    const wanted = topicsToFollow(node.getTopicNamesAndTypes(), this.#options);
     const changes: (() => void)[] = [];
     for (const one of wanted) {
       const publishers = node.getPublishersInfoByTopic(one.topic);
@@ -75,7 +97,7 @@ export class Follower {
       if (classes.length === 0 ? !following : classes.length !== subscriptions?.size || !classes.every((one) => subscriptions.has(one)))
         changes.push(() => this.#follow(one, classes));
     }
-    const kept = new Set(topics([]).map(({ topic }) => topic));
+    const kept = new Set(topicsToFollow([], this.#options).map(({ topic }) => topic));
     for (const [topic, { scansWithoutPublisher }] of this.#following) {
       if (scansWithoutPublisher >= MAX_SCANS_WITHOUT_PUBLISHER && !kept.has(topic)) changes.push(() => this.#leave(topic));
     }
@@ -121,8 +143,8 @@ export class Follower {
 
   #subscribe({ topic, kind }: FollowedTopic, qosClass: QosClass): RclSubscription {
     const { library, node, arrivals } = this.#options;
-    const qos = qosClass === 'best effort' ? anyQos(library, DEPTH) : reliableQos(library, qosClass, DEPTH);
-    const type = rawType((kind === 'health' ? HEALTH_STATUS : ALERT).rosName);
+    const qos = qosOf(library, qosClass, DEPTH);
+    const type = rawType(TYPES[kind].rosName);
     const twice = (): boolean => this.#following.get(topic)?.isTwice ?? false;
     // Deferred for the reason given at `later`.
     return node.createSubscription(type, topic, { qos, isRaw: true }, (serialized) => {
@@ -132,4 +154,18 @@ export class Follower {
       });
     });
   }
+}
+
+/** The topics to subscribe to: the permanent ones first, then the wanted ones of the graph, by the type of their messages, sorted by name. */
+export function topicsToFollow(graph: GraphTopics, { permanent, wants }: Pick<FollowerOptions, 'permanent' | 'wants'>): FollowedTopic[] {
+  const topics: FollowedTopic[] = [];
+  if (permanent.healthStatus !== null) topics.push({ topic: permanent.healthStatus, kind: 'health' });
+  if (permanent.alerts !== null) topics.push({ topic: permanent.alerts, kind: 'alert' });
+  for (const { name, types } of graph.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
+    if (isProbeTopic(name) || name === permanent.healthStatus || name === permanent.alerts) continue;
+    for (const kind of ['health', 'alert'] as const) {
+      if (types.includes(TYPES[kind].rosName) && wants({ topic: name, kind })) topics.push({ topic: name, kind });
+    }
+  }
+  return topics.slice(0, MAX_FOLLOWED_TOPICS);
 }

@@ -72,6 +72,9 @@ export interface RclPublisherInfo {
   readonly qos_profile: { readonly reliability: number; readonly durability: number };
 }
 
+/** The topics of the graph with their types. */
+export type GraphTopics = readonly { readonly name: string; readonly types: readonly string[] }[];
+
 export interface RclNode {
   /** Called by native code with the handles that are ready. */
   execute(handles: unknown): void;
@@ -93,7 +96,7 @@ export interface RclNode {
   ): object;
   createGuardCondition(onTrigger: () => void): GuardCondition;
   getPublishersInfoByTopic(topic: string): readonly RclPublisherInfo[];
-  getTopicNamesAndTypes(): readonly { readonly name: string; readonly types: readonly string[] }[];
+  getTopicNamesAndTypes(): GraphTopics;
   /** Includes those of this process. Not available in Humble. */
   countServices(name: string): number;
   /** Includes those of this process. Not available in Humble. */
@@ -108,13 +111,18 @@ const BEST_EFFORT = 2;
 const TRANSIENT_LOCAL = 1;
 const VOLATILE = 2;
 
-export function reliableQos(library: Rclnodejs, durability: 'transient local' | 'volatile', depth: number): RclQos {
-  return new library.QoS(KEEP_LAST, depth, RELIABLE, durability === 'volatile' ? VOLATILE : TRANSIENT_LOCAL);
+/** The QoS classes of publishers, and of the subscriptions that match them; every publisher satisfies the last one. */
+export type QosClass = 'transient local' | 'volatile' | 'best effort';
+
+export function qosOf(library: Rclnodejs, qosClass: QosClass, depth: number): RclQos {
+  const reliability = qosClass === 'best effort' ? BEST_EFFORT : RELIABLE;
+  return new library.QoS(KEEP_LAST, depth, reliability, qosClass === 'transient local' ? TRANSIENT_LOCAL : VOLATILE);
 }
 
-/** The QoS that every publisher satisfies. */
-export function anyQos(library: Rclnodejs, depth: number): RclQos {
-  return new library.QoS(KEEP_LAST, depth, BEST_EFFORT, VOLATILE);
+/** The highest QoS class that matches a publisher's offer. With a higher one the two do not match, and the publisher logs a warning. */
+export function qosClassOf({ reliability, durability }: RclPublisherInfo['qos_profile']): QosClass {
+  if (reliability !== RELIABLE) return 'best effort';
+  return durability === TRANSIENT_LOCAL ? 'transient local' : 'volatile';
 }
 
 /** A stand-in for the message class of a type such as `edge_health_interfaces/msg/Alert`. */

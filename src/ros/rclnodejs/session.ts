@@ -3,9 +3,8 @@ import { ALERT, DIAGNOSTIC_ARRAY, HEALTH_STATUS, SAFE_SHUTDOWN, SHUTDOWN_STATUS 
 import { applianceTopic } from '../names.ts';
 import type { PublishedTopic } from '../publisher.ts';
 import type { Arrivals } from './arrivals.ts';
-import { topicsToFollow } from './followed-topics.ts';
 import { Follower } from './follower.ts';
-import { bareNode, later, type RclContext, type RclNode, type Rclnodejs, type RclPublisher, rawType, reliableQos } from './library.ts';
+import { bareNode, later, qosOf, type RclContext, type RclNode, type Rclnodejs, type RclPublisher, rawType } from './library.ts';
 import { ParameterServices } from './parameter-services.ts';
 
 export interface SessionOptions extends GraphOptions {
@@ -46,24 +45,24 @@ export class Session {
     const handler = options.hasShutdownServer ? null : listener.onSafeShutdown;
     const safeShutdown = handler ? node(names.nodes.safeShutdown) : null;
     this.#healthMonitor = healthMonitor;
-    const transientLocal = { qos: reliableQos(library, 'transient local', DEPTH) };
+    const transientLocal = { qos: qosOf(library, 'transient local', DEPTH) };
     const { topics } = names;
     this.#publishers = {
       healthStatus: healthMonitor.createPublisher(rawType(HEALTH_STATUS.rosName), topics.healthStatus, transientLocal),
       alerts: alertPublisher.createPublisher(rawType(ALERT.rosName), topics.alerts, transientLocal),
       shutdownStatus: (safeShutdown ?? healthMonitor).createPublisher(rawType(SHUTDOWN_STATUS.rosName), topics.shutdownStatus, {
-        qos: reliableQos(library, 'transient local', SHUTDOWN_DEPTH),
+        qos: qosOf(library, 'transient local', SHUTDOWN_DEPTH),
       }),
       // As diagnostic_updater publishes it.
       diagnostics: healthMonitor.createPublisher(rawType(DIAGNOSTIC_ARRAY.rosName), topics.diagnostics, {
-        qos: reliableQos(library, 'volatile', DEPTH),
+        qos: qosOf(library, 'volatile', DEPTH),
       }),
     };
     const { arrivals, localNode, log, observe } = options;
     // This transport always observes, without an election, so `auto` is announced as `always`.
     const appliance = applianceTopic({ name: localNode, mode: observe === 'auto' ? 'always' : observe });
     try {
-      healthMonitor.createPublisher(rawType(HEALTH_STATUS.rosName), appliance, { qos: reliableQos(library, 'volatile', 1) });
+      healthMonitor.createPublisher(rawType(HEALTH_STATUS.rosName), appliance, { qos: qosOf(library, 'volatile', 1) });
     } catch (error) {
       log('info', 'observer role not announced to other appliances', { topic: appliance, error: (error as Error).message });
     }
@@ -73,7 +72,8 @@ export class Session {
         ? new Follower({
             library,
             node: thresholdMonitor,
-            topics: (graph) => topicsToFollow(graph, names),
+            permanent: names.topics,
+            wants: ({ topic, kind }) => topic.endsWith(kind === 'health' ? '/health_status' : '/alerts'),
             isOwn: ({ node_name, node_namespace }) => own.has(qualified(node_namespace, node_name)),
             arrivals,
             log,

@@ -1,3 +1,4 @@
+import { mock } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import type { Alert } from '../../core/alerts/alert.ts';
@@ -67,6 +68,25 @@ t.test('one node exists, which only subscribes', async (t) => {
   t.same(lines, ['warning message refused']);
   await subscription.stop();
   t.equal(library.contexts[0]?.shutdowns, 1);
+});
+
+t.test('without a configured topic it subscribes to all topics of the type', async (t) => {
+  mock.timers.enable({ apis: ['setTimeout'] });
+  t.teardown(() => mock.timers.reset());
+  const { library, subscription } = setUp(t, { healthStatus: null, alerts: '/alerts' });
+  library.graph.topics.push(
+    { name: '/well/being', types: ['edge_health_interfaces/msg/HealthStatus'] },
+    { name: '/alarms', types: ['edge_health_interfaces/msg/Alert'] },
+  );
+  await subscription.start();
+  mock.timers.tick(1000);
+  const node = library.node('listener');
+  node.runTriggered();
+  t.same(
+    node.subscriptions.map(({ topic }) => topic),
+    ['/alerts', '/well/being'],
+  );
+  await subscription.stop();
 });
 
 t.test('a failed start leaves nothing running', async (t) => {

@@ -1,18 +1,11 @@
 import { rarely } from '../../rtps/log.ts';
 import type { Arrived, GraphSubscription, SubscriptionOptions } from '../subscription.ts';
 import { Arrivals } from './arrivals.ts';
-import { subscribedTopics } from './followed-topics.ts';
-import { Follower } from './follower.ts';
+import { FIRST_SCAN_MS, type FollowedTopic, Follower, SCAN_MS, SPIN_MS } from './follower.ts';
 import { bareNode, type RclContext, type RclPlace, withRcl } from './library.ts';
 
 export interface RclnodejsSubscriptionOptions extends SubscriptionOptions, RclPlace {}
 
-/** Longest wait of the executor; a message ends it at once. */
-const SPIN_MS = 500;
-/** Period of scans of the graph for new and removed topics. */
-const SCAN_MS = 5000;
-/** Delay of the first scan: by then discovery has found the existing nodes. */
-const FIRST_SCAN_MS = 1000;
 const LOG_PERIOD_SECONDS = 60;
 /** No received message is this process's own: node names are not empty. */
 const NO_NODE = '';
@@ -43,7 +36,8 @@ export class RclnodejsSubscription implements GraphSubscription {
     });
     await withRcl(this.#options, (library, context) => {
       const node = bareNode(library, context, { name: nodeName, namespace: '/', log });
-      this.#follower = new Follower({ library, node, topics: (graph) => subscribedTopics(graph, topics), arrivals, log });
+      const wants = ({ kind }: FollowedTopic): boolean => (kind === 'health' ? topics.healthStatus : topics.alerts) === null;
+      this.#follower = new Follower({ library, node, permanent: topics, wants, arrivals, log });
       node.spin(SPIN_MS);
       this.#context = context;
     });

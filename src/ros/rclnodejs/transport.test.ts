@@ -275,6 +275,28 @@ t.test('only remote subscribers are counted', async (t) => {
   await transport.stop();
 });
 
+t.test('topics of other namespaces are read by the end of their name', async (t) => {
+  mock.timers.enable({ apis: ['setTimeout'] });
+  t.teardown(() => mock.timers.reset());
+  const { transport, library } = setUp(t);
+  const [health, alert] = ['edge_health_interfaces/msg/HealthStatus', 'edge_health_interfaces/msg/Alert'];
+  library.graph.topics.push(
+    { name: '/robot1/health_status', types: [health] },
+    { name: '/robot1/my_health_status', types: [health] },
+    { name: '/robot1/alerts', types: [alert] },
+    { name: '/robot2/alerts', types: [health] },
+  );
+  await transport.start();
+  mock.timers.tick(1000);
+  const node = library.node('threshold_monitor');
+  node.runTriggered();
+  t.same(
+    node.subscriptions.map(({ topic }) => topic),
+    ['/brain/health_status', '/brain/alerts', '/robot1/alerts', '/robot1/health_status'],
+  );
+  await transport.stop();
+});
+
 t.test('other machines that offer the shared name of the safe shutdown are a problem while they are present', async (t) => {
   mock.timers.enable({ apis: ['setTimeout'] });
   t.teardown(() => mock.timers.reset());

@@ -5,6 +5,7 @@ import { rarely } from '../../rtps/log.ts';
 import { type GraphOptions, type RosDetails, type RosTransport, type ShutdownServer, sharedShutdownProblem } from '../graph.ts';
 import { GraphPublisher, type PublishedTopic } from '../publisher.ts';
 import { Arrivals } from './arrivals.ts';
+import { FIRST_SCAN_MS, SCAN_MS, SPIN_MS } from './follower.ts';
 import { type RclPlace, withRcl } from './library.ts';
 import { Session } from './session.ts';
 
@@ -14,14 +15,8 @@ export interface RclnodejsOptions extends GraphOptions, RclPlace {
   readonly spinMilliseconds?: number;
 }
 
-/** Longest wait of the executor; a message or a request ends it at once. */
-const SPIN_MS = 500;
-/** Period of scans of the graph for new and removed topics and nodes. */
-const SCAN_MS = 5000;
 /** Period of scans for clients of parameter services, short because a person is waiting. */
 const PARAMETER_SCAN_MS = 1000;
-/** Delay of the first scan: by then discovery has found the existing nodes. */
-const FIRST_SCAN_MS = 1000;
 const LOG_PERIOD_SECONDS = 60;
 /** Number of consecutive scans that must find a duplicate node: one that was killed stays on the graph until its lease ends. */
 const DUPLICATE_SCANS = 8;
