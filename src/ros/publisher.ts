@@ -14,23 +14,43 @@ import {
 } from './interfaces.generated.ts';
 import { healthStatusMessage } from './messages.ts';
 
+type PublisherOptions = Pick<GraphOptions, 'diagnostics' | 'localNode' | 'log' | 'monotonicSeconds'>;
+
 export type PublishedTopic = keyof GraphNames['topics'];
 
 /** Minimum time between two messages on /diagnostics at any publish frequency: its readers are people and aggregators. */
 const DIAGNOSTICS_SECONDS = 1;
+/** How long a name conflict is reported after it was last detected. */
+const CONFLICT_SECONDS = 60;
 
-/** Base of both transports: the messages of the published topics as CDR, which a transport sends. */
+/** Base of both transports: the messages of the published topics as CDR, which a transport sends, and the conflict of names. */
 export abstract class GraphPublisher {
-  readonly #options: Pick<GraphOptions, 'diagnostics' | 'monotonicSeconds'>;
+  readonly #options: PublisherOptions;
   #diagnosticsSeconds = Number.NEGATIVE_INFINITY;
+  #conflictSeconds = Number.NEGATIVE_INFINITY;
 
-  constructor(options: Pick<GraphOptions, 'diagnostics' | 'monotonicSeconds'>) {
+  constructor(options: PublisherOptions) {
     this.#options = options;
   }
 
   /** Does nothing while the transport is not on the graph. */
   protected abstract send(topic: PublishedTopic, message: Buffer): void;
   protected abstract hasSubscribers(topic: PublishedTopic): boolean;
+
+  /** To be called when a status or an alert of another monitor with this one's name was received. */
+  protected reportConflict(topic?: string): void {
+    const { localNode, log } = this.#options;
+    if (this.conflictProblem === null) {
+      log('warning', 'another monitor on the graph has the same name; give each its own node_name', { node_name: localNode, topic });
+    }
+    this.#conflictSeconds = this.#options.monotonicSeconds();
+  }
+
+  /** The problem that another monitor publishes under this one's name; null: none does. */
+  protected get conflictProblem(): string | null {
+    if (this.#options.monotonicSeconds() - this.#conflictSeconds >= CONFLICT_SECONDS) return null;
+    return `another monitor on the graph is also named ${this.#options.localNode}; set node_name`;
+  }
 
   publishHealth(status: HealthStatus): void {
     this.send('healthStatus', encode(HEALTH_STATUS, healthStatusMessage(status)));

@@ -7,15 +7,12 @@ import { Session } from './session.ts';
 /** Period of the election of observers, and number of equal results before a change: discovery takes seconds. */
 const ELECTION_SECONDS = 5;
 const EQUAL_ELECTIONS = 2;
-/** How long a name conflict is reported after it was last detected. */
-const CONFLICT_SECONDS = 60;
 
 /** Joins the ROS 2 graph without a ROS 2 installation, through an RTPS participant with ROS 2's names, types and services. */
 export class EmbeddedTransport extends GraphPublisher implements RosTransport {
   readonly #options: GraphOptions;
   readonly #rejoining: RejoiningSession<Session>;
   #refusedBefore = 0;
-  #conflictSeconds = Number.NEGATIVE_INFINITY;
   #isObserving: boolean;
   #equalElections = 0;
   #electionTimer: NodeJS.Timeout | null = null;
@@ -31,7 +28,7 @@ export class EmbeddedTransport extends GraphPublisher implements RosTransport {
         ...listener,
         onHealthStatus: (status) => {
           if (status.node_name !== localNode) listener.onHealthStatus(status);
-          else this.#onConflict();
+          else this.reportConflict();
         },
         onAlert: (alert) => listener.onAlert(alert),
       },
@@ -100,25 +97,11 @@ export class EmbeddedTransport extends GraphPublisher implements RosTransport {
   details(): RosDetails {
     const { problem, session } = this.#rejoining;
     const participant = session?.participant;
-    const conflict = this.#options.monotonicSeconds() - this.#conflictSeconds < CONFLICT_SECONDS;
     return {
       peers: participant?.peerCount ?? null,
       subscribers: session?.subscriberCount('healthStatus') ?? null,
       refused: this.#refusedBefore + (participant?.refused ?? 0),
-      problem:
-        problem ??
-        (conflict ? `another monitor on the graph is also named ${this.#options.localNode}; set node_name` : null) ??
-        sharedShutdownProblem(this.#options.names, session?.otherServers() ?? 0),
+      problem: problem ?? this.conflictProblem ?? sharedShutdownProblem(this.#options.names, session?.otherServers() ?? 0),
     };
-  }
-
-  #onConflict(): void {
-    const now = this.#options.monotonicSeconds();
-    const isNew = now - this.#conflictSeconds >= CONFLICT_SECONDS;
-    this.#conflictSeconds = now;
-    if (isNew)
-      this.#options.log('warning', 'another monitor on the graph has the same name; give each its own node_name', {
-        node_name: this.#options.localNode,
-      });
   }
 }

@@ -30,6 +30,7 @@ const serializedAlert = (alert: Alert): Buffer => encode(ALERT, { ...alert });
 function setUp() {
   const statuses: HealthStatus[] = [];
   const alerts: Alert[] = [];
+  const conflicts: string[] = [];
   const lines: string[] = [];
   const clock = { seconds: 1000 };
   const arrivals = new Arrivals({
@@ -39,22 +40,23 @@ function setUp() {
     listener: {
       onHealthStatus: (status) => statuses.push(status),
       onAlert: (alert) => alerts.push(alert),
+      onConflict: (topic) => conflicts.push(topic),
     },
   });
-  return { arrivals, statuses, alerts, lines, clock };
+  return { arrivals, statuses, alerts, conflicts, lines, clock };
 }
 
 t.test('remote messages arrive unchanged', async (t) => {
-  const { arrivals, statuses, alerts, lines } = setUp();
+  const { arrivals, statuses, alerts, conflicts, lines } = setUp();
   arrivals.onHealth(serializedStatus(STATUS), '/health_status', false);
   arrivals.onAlert(serializedAlert(ALERT_CHANGE), '/alerts', false);
   t.same(statuses, [STATUS]);
   t.same(alerts, [ALERT_CHANGE]);
-  t.same([arrivals.refused, arrivals.problem, lines], [0, null, []]);
+  t.same([arrivals.refused, conflicts, lines], [0, [], []]);
 });
 
 t.test('messages of this process are ignored', async (t) => {
-  const { arrivals, statuses, alerts } = setUp();
+  const { arrivals, statuses, alerts, conflicts } = setUp();
   const own = { ...STATUS, node_name: 'health_monitor' };
   const ownAlert = { ...ALERT_CHANGE, alert_id: 'health_monitor/cpu_percent/01J' };
   arrivals.addSentHealth(own);
@@ -62,7 +64,7 @@ t.test('messages of this process are ignored', async (t) => {
   arrivals.onHealth(serializedStatus(own), '/health_status', false);
   arrivals.onAlert(serializedAlert(ownAlert), '/alerts', false);
   t.same([statuses, alerts], [[], []]);
-  t.equal(arrivals.problem, null);
+  t.same(conflicts, []);
 });
 
 t.test('an alert of this process about another node is ignored, too', async (t) => {
@@ -74,17 +76,12 @@ t.test('an alert of this process about another node is ignored, too', async (t) 
   t.equal(alerts.length, 1, 'its next change was published by another process');
 });
 
-t.test('another monitor with the same name is reported and ignored, until it is gone', async (t) => {
-  const { arrivals, statuses, alerts, lines, clock } = setUp();
+t.test('another monitor with the same name is a conflict, and its messages are ignored', async (t) => {
+  const { arrivals, statuses, alerts, conflicts } = setUp();
   arrivals.onHealth(serializedStatus({ ...STATUS, node_name: 'health_monitor' }), '/health_status', false);
-  t.same(statuses, []);
-  t.match(arrivals.problem, /also named health_monitor; set node_name/);
-  t.match(lines, [/^warning another monitor on the graph has the same name/]);
-  clock.seconds += 61;
-  t.equal(arrivals.problem, null);
   arrivals.onAlert(serializedAlert({ ...ALERT_CHANGE, alert_id: 'health_monitor/cpu_percent/01J' }), '/alerts', false);
-  t.same(alerts, []);
-  t.match(arrivals.problem, /health_monitor/);
+  t.same([statuses, alerts], [[], []]);
+  t.same(conflicts, ['/health_status', '/alerts']);
 });
 
 t.test('undecodable and invalid messages are refused, counted, and logged once a minute', async (t) => {

@@ -1,4 +1,4 @@
-import { type Alert, nodeOfAlertId } from '../../core/alerts/alert.ts';
+import { type Alert, changeKey, nodeOfAlertId } from '../../core/alerts/alert.ts';
 import type { HealthStatus } from '../../core/health-status.ts';
 import type { Log } from '../../core/ports.ts';
 import { rarely } from '../../rtps/log.ts';
@@ -12,11 +12,11 @@ interface Options extends Pick<GraphOptions, 'localNode' | 'log' | 'monotonicSec
   readonly listener: {
     onHealthStatus(status: HealthStatus, topic: string): void;
     onAlert(alert: Alert, topic: string): void;
+    /** Another monitor published under the name `localNode`. */
+    onConflict?(topic: string): void;
   };
 }
 
-/** How long a name conflict is reported after it was last detected. */
-const CONFLICT_SECONDS = 60;
 const LOG_PERIOD_SECONDS = 60;
 /** Number of messages remembered, separately for sent and received ones. */
 const MAX_REMEMBERED = 1024;
@@ -27,7 +27,6 @@ export class Arrivals {
   readonly #log: Log;
   readonly #sent = new Recent();
   readonly #received = new Recent();
-  #conflictSeconds = Number.NEGATIVE_INFINITY;
   #refused = 0;
 
   constructor(options: Options) {
@@ -39,19 +38,13 @@ export class Arrivals {
     return this.#refused;
   }
 
-  /** The problem that another monitor publishes under this one's name; null: none does. */
-  get problem(): string | null {
-    if (this.#options.monotonicSeconds() - this.#conflictSeconds >= CONFLICT_SECONDS) return null;
-    return `another monitor on the graph is also named ${this.#options.localNode}; set node_name`;
-  }
-
   /** Remembers a message of this process, since its own subscriptions also receive it. */
   addSentHealth(status: HealthStatus): void {
     this.#sent.add(healthKey(status));
   }
 
   addSentAlert(alert: Alert): void {
-    this.#sent.add(alertKey(alert));
+    this.#sent.add(changeKey(alert));
   }
 
   /** `twice`: the topic has or had more than one subscription, so that the same message may be received several times. */
@@ -59,14 +52,14 @@ export class Arrivals {
     const status = this.#read(HEALTH_STATUS, serialized, topic, healthStatusFrom);
     if (status === null) return;
     if (status.node_name === this.#options.localNode) {
-      if (!this.#sent.has(healthKey(status))) this.#onConflict(topic);
+      if (!this.#sent.has(healthKey(status))) this.#options.listener.onConflict?.(topic);
     } else if (this.#isNew(status, twice)) this.#options.listener.onHealthStatus(status, topic);
   }
 
   onAlert(serialized: Buffer, topic: string, twice: boolean): void {
     const alert = this.#read(ALERT, serialized, topic, alertFrom);
-    if (alert === null || this.#sent.has(alertKey(alert))) return;
-    if (nodeOfAlertId(alert.alert_id) === this.#options.localNode) this.#onConflict(topic);
+    if (alert === null || this.#sent.has(changeKey(alert))) return;
+    if (nodeOfAlertId(alert.alert_id) === this.#options.localNode) this.#options.listener.onConflict?.(topic);
     else if (this.#isNew(alert, twice)) this.#options.listener.onAlert(alert, topic);
   }
 
@@ -89,20 +82,10 @@ export class Arrivals {
     this.#log('warning', 'message refused', { topic, reason });
     return null;
   }
-
-  #onConflict(topic: string): void {
-    this.#conflictSeconds = this.#options.monotonicSeconds();
-    const node_name = this.#options.localNode;
-    this.#log('warning', 'another monitor on the graph has the same name; give each its own node_name', { node_name, topic });
-  }
 }
 
 function healthKey({ node_name, timestamp }: HealthStatus): string {
   return `${timestamp} ${node_name}`;
-}
-
-function alertKey({ alert_id, severity, timestamp, resolved }: Alert): string {
-  return `${timestamp} ${alert_id} ${severity} ${resolved}`;
 }
 
 /** A bounded set of the most recent keys. */

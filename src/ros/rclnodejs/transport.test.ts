@@ -4,10 +4,11 @@ import t, { type Test } from 'tap';
 import type { Alert } from '../../core/alerts/alert.ts';
 import type { HealthStatus } from '../../core/health-status.ts';
 import type { ShutdownCall, ShutdownCaller, ShutdownProgress } from '../../core/shutdown/shutdown.ts';
-import { decode } from '../../rtps/wire/cdr.ts';
+import { decode, encode } from '../../rtps/wire/cdr.ts';
 import type { DiagnosticContext } from '../diagnostics.ts';
 import type { ShutdownServer } from '../graph.ts';
 import { ALERT, DIAGNOSTIC_ARRAY, HEALTH_STATUS, SHUTDOWN_STATUS } from '../interfaces.generated.ts';
+import { healthStatusMessage } from '../messages.ts';
 import { graphNames } from '../names.ts';
 import { FakeLibrary, type FakePublisher } from './testing/fake-library.ts';
 import { RclnodejsTransport } from './transport.ts';
@@ -294,6 +295,21 @@ t.test('topics of other namespaces are read by the end of their name', async (t)
     node.subscriptions.map(({ topic }) => topic),
     ['/brain/health_status', '/brain/alerts', '/robot1/alerts', '/robot1/health_status'],
   );
+  await transport.stop();
+});
+
+t.test('another monitor with the same name is logged once, and a problem until a minute after its last message', async (t) => {
+  const { transport, library, lines, clock } = setUp(t);
+  await transport.start();
+  for (const second of [0, 59, 118]) {
+    clock.seconds = 1000 + second;
+    library.node('threshold_monitor').subscriptions[0]?.deliver(encode(HEALTH_STATUS, healthStatusMessage(STATUS)));
+    await setImmediate();
+  }
+  t.match(transport.details().problem, /^another monitor on the graph is also named brain\/health_monitor; set node_name/);
+  t.match(lines, [/^warning another monitor on the graph has the same name.*"topic":"\/brain\/health_status"/]);
+  clock.seconds += 60;
+  t.equal(transport.details().problem, null);
   await transport.stop();
 });
 

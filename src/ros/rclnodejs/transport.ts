@@ -38,7 +38,15 @@ export class RclnodejsTransport extends GraphPublisher implements RosTransport {
     super(options);
     this.#options = options;
     this.#log = rarely(options.log, options.monotonicSeconds, LOG_PERIOD_SECONDS);
-    this.#arrivals = new Arrivals(options);
+    const { listener } = options;
+    this.#arrivals = new Arrivals({
+      ...options,
+      listener: {
+        onHealthStatus: (status) => listener.onHealthStatus(status),
+        onAlert: (alert) => listener.onAlert(alert),
+        onConflict: (topic) => this.reportConflict(topic),
+      },
+    });
   }
 
   /** Loads rclnodejs and initializes rcl. The process must have the environment of `environmentFor`. */
@@ -91,12 +99,11 @@ export class RclnodejsTransport extends GraphPublisher implements RosTransport {
       // The count is not available.
     }
     const { names, shutdownServer } = this.#options;
-    const { refused, problem } = this.#arrivals;
     return {
       peers: this.#peers,
       subscribers,
-      refused,
-      problem: this.#problem ?? shutdownServer?.problem ?? problem ?? sharedShutdownProblem(names, this.#otherServers),
+      refused: this.#arrivals.refused,
+      problem: this.#problem ?? shutdownServer?.problem ?? this.conflictProblem ?? sharedShutdownProblem(names, this.#otherServers),
     };
   }
 
