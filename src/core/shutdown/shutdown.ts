@@ -31,7 +31,10 @@ export interface DdsCaller {
   readonly receivingPorts: readonly number[] | null;
   /** Challenges the participant to prove that it receives at its address; resolves with the result within half a second. */
   readonly prove: () => Promise<boolean>;
-  /** Marks the call as handled; false: it was handled before and is a repetition. */
+  /**
+   * Marks the call as handled; false: it was handled before and is a repetition. To be called after the caller was authenticated, because
+   * a forged call may carry the number of a later genuine one.
+   */
   readonly isNew: () => boolean;
 }
 

@@ -1,3 +1,4 @@
+import type { DdsCaller } from '../../core/shutdown/shutdown.ts';
 import type { LocalReader, LocalWriter } from '../../rtps/endpoints/endpoints.ts';
 import type { Received } from '../../rtps/endpoints/reader.ts';
 import type { MatchedReader } from '../../rtps/endpoints/writer.ts';
@@ -13,23 +14,8 @@ import type { ServiceType } from '../interfaces.ts';
 import { clientIdOf, replyTopicOf, requestTopicOf, typeHashData } from './names.ts';
 import type { GraphNode } from './node-graph.ts';
 
-/** The sender of a request, according to its datagram and to discovery. */
-export interface Requester extends Source {
-  /** Sent from an address of this machine. */
-  readonly local: boolean;
-  /** The ports of this machine at which its participant receives; null: it receives at another machine. */
-  readonly receivingPorts: readonly number[] | null;
-  /** Challenges its participant again; resolves within half a second to whether it still receives at the same ports. */
-  prove(): Promise<boolean>;
-  /**
-   * Marks the request as handled; false: it is a duplicate. A handler that authenticates the caller must call it after the
-   * authentication, because a forged request may carry the number of a later genuine one.
-   */
-  isNew(): boolean;
-}
-
 /** Responds to one request; null: no response is sent. Never rejects. */
-export type RequestHandler = (request: Message, requester: Requester) => Promise<Message | null>;
+export type RequestHandler = (request: Message, caller: DdsCaller) => Promise<Message | null>;
 
 export interface ServiceServerOptions {
   /** Fully qualified, `/safe_shutdown`. */
@@ -244,10 +230,10 @@ export function shutdownServices(participant: Participant, { listener, log, name
         type: SAFE_SHUTDOWN,
         participant,
         log,
-        handler: async (request, requester) => {
+        handler: async (request, caller) => {
           const { reason, requested_by, timeout } = request as { reason: string; requested_by: string; timeout: number };
           const isShared = name === safeShutdown;
-          const reply = await answer({ reason, requested_by, timeout }, { dds: requester, isShared });
+          const reply = await answer({ reason, requested_by, timeout }, { dds: caller, isShared });
           return reply && { ...reply };
         },
       }),
