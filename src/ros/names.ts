@@ -120,12 +120,16 @@ export function monitorName({ namespace, nodes }: GraphNames): string {
   return namespace === '/' ? nodes.healthMonitor : `${namespace.slice(1)}/${nodes.healthMonitor}`;
 }
 
+/** The fully qualified name of a node: `/robot1/health_monitor`. */
+export function nodePath(namespace: string, name: string): string {
+  return namespace === '/' ? `/${name}` : `${namespace}/${name}`;
+}
+
 function absolute(namespace: string): string {
   return namespace.startsWith('/') ? namespace : `/${namespace}`;
 }
 
 function expand(name: string, namespace: string, node: string): string {
   if (name.startsWith('/')) return name;
-  const base = namespace === '/' ? '' : namespace;
-  return name.startsWith('~') ? `${base}/${node}${name.slice(1)}` : `${base}/${name}`;
+  return nodePath(namespace, name.startsWith('~') ? node + name.slice(1) : name);
 }

@@ -4,12 +4,13 @@
  */
 import { createInterface } from 'node:readline';
 import { EmbeddedTransport } from '../../src/ros/embedded/transport.ts';
+import { nodePath } from '../../src/ros/names.ts';
 import { CONTEXT } from './contents.ts';
 import type { NodeCommand, NodeEvents, NodeOptions, NodeStream } from './graph-node.ts';
 
 const options = JSON.parse(process.argv[2] ?? '{}') as NodeOptions;
 const namespace = options.namespace ?? '/';
-const under = (name: string): string => `${namespace === '/' ? '' : namespace}/${name}`;
+const under = (name: string): string => nodePath(namespace, name);
 
 function emit<Kind extends keyof NodeEvents>(event: Kind, what: NodeEvents[Kind]): void {
   process.stdout.write(`${JSON.stringify({ event, wall_ms: Date.now(), ...what })}\n`);

@@ -8,7 +8,7 @@ import { type GuidPrefix, prefixOf } from '../../rtps/wire/protocol.ts';
 import { DEPTH, type GraphOptions, SHUTDOWN_DEPTH } from '../graph.ts';
 import { ALERT, DIAGNOSTIC_ARRAY, HEALTH_STATUS, SHUTDOWN_STATUS } from '../interfaces.generated.ts';
 import type { MessageType } from '../interfaces.ts';
-import { applianceOf, applianceTopic, isApplianceTopic } from '../names.ts';
+import { applianceOf, applianceTopic, isApplianceTopic, nodePath } from '../names.ts';
 import type { PublishedTopic } from '../publisher.ts';
 import { nameOf, replyTopicOf, topicOf, typeHashData } from './names.ts';
 import { type GraphNode, NodeGraph } from './node-graph.ts';
@@ -58,7 +58,7 @@ export class Session implements Joined {
     this.#options = { ...options, log };
     this.#participant = new Participant({
       ...participant,
-      name: `${names.namespace === '/' ? '' : names.namespace}/${names.nodes.healthMonitor}`,
+      name: nodePath(names.namespace, names.nodes.healthMonitor),
       onRemoteWriter: (endpoint) => {
         if (endpoint.topic === replyTopicOf(names.services.safeShutdown)) this.#addOtherServer(endpoint);
         this.#parameters.onRemoteEndpoint(endpoint);
@@ -89,9 +89,10 @@ export class Session implements Joined {
     });
     this.#services = shutdownServices(this.#participant, this.#options);
     const { safeShutdown, ...others } = names.nodes;
-    const base = names.namespace === '/' ? '' : names.namespace;
     this.#parameters = new ParameterServices({
-      nodes: [...Object.values(others), ...(this.#services.length > 0 ? [safeShutdown] : [])].map((name) => `${base}/${name}`),
+      nodes: [...Object.values(others), ...(this.#services.length > 0 ? [safeShutdown] : [])].map((name) =>
+        nodePath(names.namespace, name),
+      ),
       participant: this.#participant,
       log,
     });

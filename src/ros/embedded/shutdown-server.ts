@@ -1,5 +1,6 @@
 import { Participant } from '../../rtps/participant.ts';
 import type { GraphOptions, ShutdownServer } from '../graph.ts';
+import { nodePath } from '../names.ts';
 import { NodeGraph } from './node-graph.ts';
 import { ParameterServices } from './parameter-services.ts';
 import { type Joined, type JoinOptions, RejoiningSession, type SessionParticipant } from './rejoin.ts';
@@ -46,7 +47,7 @@ class ShutdownSession implements Joined {
   constructor(options: GraphOptions, participant: SessionParticipant) {
     const { names } = options;
     const { log } = participant;
-    const node = `${names.namespace === '/' ? '' : names.namespace}/${names.nodes.safeShutdown}`;
+    const node = nodePath(names.namespace, names.nodes.safeShutdown);
     this.#participant = new Participant({
       ...participant,
       name: node,

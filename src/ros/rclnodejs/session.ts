@@ -1,6 +1,6 @@
 import { DEPTH, type GraphOptions, SHUTDOWN_DEPTH } from '../graph.ts';
 import { ALERT, DIAGNOSTIC_ARRAY, HEALTH_STATUS, SAFE_SHUTDOWN, SHUTDOWN_STATUS } from '../interfaces.generated.ts';
-import { applianceTopic } from '../names.ts';
+import { applianceTopic, nodePath } from '../names.ts';
 import type { PublishedTopic } from '../publisher.ts';
 import type { Arrivals } from './arrivals.ts';
 import { Follower } from './follower.ts';
@@ -36,7 +36,7 @@ export class Session {
     const byPath = new Map<string, RclNode>();
     const node = (name: string): RclNode => {
       const made = bareNode(library, context, { name, namespace: names.namespace, log: options.log });
-      byPath.set(qualified(names.namespace, name), made);
+      byPath.set(nodePath(names.namespace, name), made);
       return made;
     };
     const healthMonitor = node(names.nodes.healthMonitor);
@@ -66,7 +66,7 @@ export class Session {
     } catch (error) {
       log('info', 'observer role not announced to other appliances', { topic: appliance, error: (error as Error).message });
     }
-    const own = new Set(Object.values(names.nodes).map((name) => qualified(names.namespace, name)));
+    const own = new Set(Object.values(names.nodes).map((name) => nodePath(names.namespace, name)));
     this.#follower =
       observe !== 'never'
         ? new Follower({
@@ -74,7 +74,7 @@ export class Session {
             node: thresholdMonitor,
             permanent: names.topics,
             wants: ({ topic, kind }) => topic.endsWith(kind === 'health' ? '/health_status' : '/alerts'),
-            isOwn: ({ node_name, node_namespace }) => own.has(qualified(node_namespace, node_name)),
+            isOwn: ({ node_name, node_namespace }) => own.has(nodePath(node_namespace, node_name)),
             arrivals,
             log,
           })
@@ -118,8 +118,8 @@ export class Session {
   /** The nodes of other processes; `duplicates`: fully qualified names of those named like a node of this process. */
   otherNodes(): { readonly count: number; readonly duplicates: readonly string[] } {
     const { namespace, nodes } = this.#options.names;
-    const own = new Set(Object.values(nodes).map((name) => qualified(namespace, name)));
-    const all = this.#healthMonitor.getNodeNamesAndNamespaces().map((node) => qualified(node.namespace, node.name));
+    const own = new Set(Object.values(nodes).map((name) => nodePath(namespace, name)));
+    const all = this.#healthMonitor.getNodeNamesAndNamespaces().map((node) => nodePath(node.namespace, node.name));
     const seen = new Set<string>();
     const others = all.filter((name) => {
       const first = !seen.has(name);
@@ -156,8 +156,4 @@ export class Session {
     }
     this.#context.shutdown();
   }
-}
-
-function qualified(namespace: string, name: string): string {
-  return namespace === '/' ? `/${name}` : `${namespace}/${name}`;
 }
