@@ -1,10 +1,11 @@
 import type { HealthStatus } from '../../core/health-status.ts';
+import { nullAfterTimeout } from '../../core/platform/timeout.ts';
 import { isoUtc } from '../../core/time/time.ts';
 import { PROBE_NAME } from '../names.ts';
 import type { ProbeAnswer, ProbeRequest } from './probe.ts';
 import { RclnodejsTransport } from './transport.ts';
 
-const RETURN_TIMEOUT_MS = 5000;
+const RETURN_TIMEOUT_SECONDS = 5;
 /** The message is published repeatedly, since the volatile subscription may be matched only after the first ones. */
 const PUBLISH_MS = 50;
 /** Short, so that the process ends soon. */
@@ -12,10 +13,7 @@ const SPIN_MS = 20;
 
 /** Performs the service's operations with rclnodejs once. */
 async function tryOut({ prepared, place, names, enclave, publish }: ProbeRequest): Promise<void> {
-  let returned: () => void = () => undefined;
-  const cameBack = new Promise<void>((resolve) => {
-    returned = resolve;
-  });
+  const returned = Promise.withResolvers<true>();
   const status: HealthStatus = {
     cpu_percent: 1.5,
     memory_percent: null,
@@ -41,7 +39,7 @@ async function tryOut({ prepared, place, names, enclave, publish }: ProbeRequest
     monotonicSeconds: () => performance.now() / 1000,
     listener: {
       onHealthStatus: (arrived) => {
-        if (arrived.timestamp === status.timestamp) returned();
+        if (arrived.timestamp === status.timestamp) returned.resolve(true);
       },
       onAlert: () => undefined,
       onSafeShutdown: async () => ({ success: false, message: 'edge-health is starting; try again' }),
@@ -50,23 +48,12 @@ async function tryOut({ prepared, place, names, enclave, publish }: ProbeRequest
   await transport.start();
   const publishing = publish ? setInterval(() => transport.publishHealth(status), PUBLISH_MS) : null;
   try {
-    if (publish) {
-      await withTimeout(cameBack, RETURN_TIMEOUT_MS, 'a published message did not come back within 5 s');
-    }
+    if (publish && (await nullAfterTimeout(RETURN_TIMEOUT_SECONDS, returned.promise)) === null)
+      throw new Error('a published message did not come back within 5 s');
   } finally {
     if (publishing) clearInterval(publishing);
     await transport.stop();
   }
-}
-
-function withTimeout(promise: Promise<void>, milliseconds: number, message: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error(message)), milliseconds);
-    promise.then(() => {
-      clearTimeout(timer);
-      resolve();
-    });
-  });
 }
 
 function answer(found: ProbeAnswer): void {
