@@ -8,8 +8,8 @@ import type { Clocks } from '../core/time/time.ts';
 import { chooseTransport, type TransportChoice } from '../ros/choose.ts';
 import { graphPlace } from '../ros/environment.ts';
 import type { GraphListener, GraphNames, GraphOptions, GraphPlace, RosTransport } from '../ros/graph.ts';
-import { findRos } from '../ros/rclnodejs/finding.ts';
 import { isSecurityEnforced } from '../ros/rclnodejs/place.ts';
+import { findRos } from '../ros/rclnodejs/prepared.ts';
 import { probe } from '../ros/rclnodejs/probe.ts';
 import { RosGraph } from './ros-graph.ts';
 

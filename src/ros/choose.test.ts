@@ -1,6 +1,6 @@
 import t from 'tap';
 import { type Circumstances, chooseTransport, type RosProbes } from './choose.ts';
-import type { RosFinding } from './rclnodejs/finding.ts';
+import type { RosFinding } from './rclnodejs/prepared.ts';
 
 const ros = { state: 'sourced', distro: 'jazzy', prefixes: ['/opt/ros/jazzy'], librcl: '/opt/ros/jazzy/lib/librcl.so' } as const;
 const prepared = { key: 'jazzy-2.2.0-1a2b3c4d', distro: 'jazzy', folder: '/data/ros/jazzy-2.2.0-1a2b3c4d' };

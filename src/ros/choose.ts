@@ -1,6 +1,5 @@
 import type { DiscoveryRange } from './graph.ts';
-import type { RosFinding } from './rclnodejs/finding.ts';
-import type { Prepared } from './rclnodejs/prepared.ts';
+import type { Prepared, RosFinding } from './rclnodejs/prepared.ts';
 
 export interface TransportChoice {
   readonly transport: 'rclnodejs' | 'embedded' | 'off';

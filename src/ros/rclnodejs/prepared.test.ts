@@ -1,8 +1,7 @@
 import { chmodSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { findRos } from './finding.ts';
-import { environmentFor, findPrepared, interfaceHash, preparedKey, preparedKeys, rclnodejsVersion } from './prepared.ts';
+import { environmentFor, findPrepared, findRos, interfaceHash, preparedKey, preparedKeys, rclnodejsVersion } from './prepared.ts';
 import { fakePaths, fakePrefix, fakePrepared, sourcedEnvironment, write } from './testing/trees.ts';
 
 t.test('the key consists of the distribution, the version of rclnodejs and the hash of the interfaces', async (t) => {
@@ -117,7 +116,7 @@ t.test('a prepared copy that is incomplete or for another architecture is reject
   write(folder, { 'prepared.json': JSON.stringify({ key: 'another', architecture: process.arch }) });
   t.match(findPrepared('jazzy', paths), { reason: /is incomplete/ });
   write(folder, { 'prepared.json': '{ "key": ' });
-  t.match(findPrepared('jazzy', paths), { reason: /: run edge-health ros-setup/ }, 'a manifest cut short');
+  t.match(findPrepared('jazzy', paths), { reason: /is incomplete: run edge-health ros-setup --force/ }, 'a manifest cut short');
 });
 
 t.test('the environment and the prepared copy are checked together', async (t) => {

@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { findSourcedRos, type SourcedRos } from './sourced.ts';
 
 /** Paths of the input and the results of `edge-health ros-setup`. */
 export interface RosPaths {
@@ -31,11 +32,26 @@ export interface PreparedManifest {
   readonly made: string;
 }
 
+/** The state of ROS 2 for rclnodejs, determined without loading it. */
+export type RosFinding =
+  | { readonly state: 'none'; readonly reason: string }
+  | { readonly state: 'broken'; readonly reason: string }
+  | { readonly state: 'unprepared'; readonly ros: SourcedRos; readonly reason: string }
+  | { readonly state: 'prepared'; readonly ros: SourcedRos; readonly prepared: Prepared };
+
+/** Reads environment variables and some small files; loads no library and starts no process. */
+export function findRos(environment: NodeJS.ProcessEnv, paths: RosPaths): RosFinding {
+  const ros = findSourcedRos(environment);
+  if (ros.state !== 'sourced') return ros;
+  const prepared = findPrepared(ros.distro, paths);
+  return 'reason' in prepared ? { state: 'unprepared', ros, reason: prepared.reason } : { state: 'prepared', ros, prepared };
+}
+
 export const MANIFEST = 'prepared.json';
 
 /** The compiled typesupport libraries of edge_health_interfaces, which rcl finds only through LD_LIBRARY_PATH. */
-export function libraryFolder(prepared: Prepared): string {
-  return join(prepared.folder, 'interfaces/lib');
+export function libraryFolder({ folder }: Pick<Prepared, 'folder'>): string {
+  return join(folder, 'interfaces/lib');
 }
 
 export function addonFile(folder: string): string {
@@ -93,11 +109,11 @@ export function findPrepared(distro: string, paths: RosPaths): Prepared | { read
     const folder = join(root, key);
     const untrusted = trustProblem([root, folder], paths);
     if (untrusted !== null) problems.push(`the prepared copy in ${folder} is not used: ${untrusted}`);
-    const manifest = untrusted === null ? readManifest(folder) : null;
-    if (manifest === null) continue;
-    const problem = manifestProblem(manifest, key, folder);
-    if (problem === null) return { key, distro, folder };
-    problems.push(`the prepared copy in ${folder} ${problem}: run edge-health ros-setup --force`);
+    else if (existsSync(join(folder, MANIFEST))) {
+      const problem = copyProblem(folder, key);
+      if (problem === null) return { key, distro, folder };
+      problems.push(`the prepared copy in ${folder} ${problem}: run edge-health ros-setup --force`);
+    }
   }
   if (problems[0] !== undefined) return { reason: problems[0] };
   if (roots.some((root) => preparedKeys(root).some((other) => other.startsWith(`${distro}-`)))) {
@@ -117,10 +133,16 @@ export function trustProblem(folders: readonly string[], { owners }: Pick<RosPat
   return null;
 }
 
-function manifestProblem(manifest: PreparedManifest, key: string, folder: string): string | null {
-  const isWhole = manifest.key === key && existsSync(addonFile(folder)) && existsSync(join(folder, 'interfaces/lib'));
-  if (!isWhole) return 'is incomplete';
-  return manifest.architecture === process.arch ? null : `is for ${manifest.architecture}`;
+/** Why a copy with a manifest cannot be used; null: it can. */
+function copyProblem(folder: string, key: string): string | null {
+  try {
+    const manifest = JSON.parse(readFileSync(join(folder, MANIFEST), 'utf8')) as PreparedManifest;
+    const isWhole = manifest.key === key && existsSync(addonFile(folder)) && existsSync(libraryFolder({ folder }));
+    if (isWhole) return manifest.architecture === process.arch ? null : `is for ${manifest.architecture}`;
+  } catch {
+    // A manifest that was cut short.
+  }
+  return 'is incomplete';
 }
 
 /** Names of the complete prepared folders. */
@@ -129,16 +151,6 @@ export function preparedKeys(preparedRoot: string): string[] {
     return readdirSync(preparedRoot).filter((name) => existsSync(join(preparedRoot, name, MANIFEST)));
   } catch {
     return [];
-  }
-}
-
-export function readManifest(folder: string): PreparedManifest | null {
-  try {
-    const manifest = JSON.parse(readFileSync(join(folder, MANIFEST), 'utf8')) as Partial<PreparedManifest>;
-    const { key, architecture, addon = '', made = '' } = manifest;
-    return typeof key === 'string' && typeof architecture === 'string' ? { key, architecture, addon, made } : null;
-  } catch {
-    return null;
   }
 }
 

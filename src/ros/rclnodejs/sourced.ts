@@ -1,4 +1,4 @@
-import { closeSync, existsSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** A ROS 2 installation that the environment points to. Whether it works is tested by the probe. */
@@ -91,19 +91,13 @@ function isFile(path: string): boolean {
 
 /** Checks the ELF header (System V ABI): magic, class 2 for 64 bits, machine in octets 18 and 19. Null: no problem. */
 function libraryProblem(file: string): string | null {
-  const head = Buffer.alloc(20);
-  let length = 0;
+  let head: Buffer;
   try {
-    const handle = openSync(file, 'r');
-    try {
-      length = readSync(handle, head, 0, head.length, 0);
-    } finally {
-      closeSync(handle);
-    }
+    head = readFileSync(file).subarray(0, 20);
   } catch (error) {
     return `cannot be read (${(error as NodeJS.ErrnoException).code ?? (error as Error).message})`;
   }
-  if (length < head.length || head.readUInt32BE(0) !== 0x7f454c46) return 'is not a shared library';
+  if (head.length < 20 || head.readUInt32BE(0) !== 0x7f454c46) return 'is not a shared library';
   const machine = ELF_MACHINE[process.arch];
   const wrong = head[4] !== 2 || (machine !== undefined && head.readUInt16LE(18) !== machine);
   return wrong ? `is for another kind of machine than this one (${process.arch})` : null;
