@@ -29,6 +29,7 @@ export interface SessionOptions extends GraphOptions {
   readonly isObserving: boolean;
 }
 
+/** Limit of the appliances that are present, and of the names of those that vanished. */
 const MAX_APPLIANCES = LIMITS.participants;
 
 /** The last samples of each topic, which a new session takes over from the former one. */
@@ -46,7 +47,7 @@ export class Session implements Joined {
   readonly #otherServers = new Set<GuidPrefix>();
   /** Other appliances, by their participants. */
   readonly #appliances = new Map<GuidPrefix, Appliance>();
-  /** Names of appliances that were matched with this one and whose lease has expired. */
+  /** Names of appliances that were matched with this one and whose lease has expired; at most MAX_APPLIANCES. */
   readonly vanished = new Set<string>();
   readonly #applianceWriter: LocalWriter;
   readonly #parameters: ParameterServices;
@@ -68,7 +69,7 @@ export class Session implements Joined {
       onRemoteReader: (endpoint) => this.#parameters.onRemoteEndpoint(endpoint),
       onRemoteGone: (guid, hasLeft) => {
         const appliance = this.#appliances.get(prefixOf(guid));
-        if (appliance && !hasLeft) this.vanished.add(appliance.name);
+        if (appliance && !hasLeft && this.vanished.size < MAX_APPLIANCES) this.vanished.add(appliance.name);
         this.#readers.onRemoteGone(guid, hasLeft);
       },
     });
