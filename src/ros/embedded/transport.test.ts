@@ -201,7 +201,7 @@ t.test('without the service its node is absent, and the health monitor publishes
 
 t.test('nothing stays open, whenever the transport is stopped', async (t) => {
   const during = async (act: (rig: TransportRig) => Promise<unknown>): Promise<void> => {
-    const all = transportRig(t);
+    const all = transportRig(t, { observe: 'auto' });
     await act(all);
     await all.time.pass(30);
     t.notOk(all.network.isOpen);
@@ -218,6 +218,11 @@ t.test('nothing stays open, whenever the transport is stopped', async (t) => {
     const starting = transport.start();
     await transport.stop();
     await starting;
+  });
+  await during(async ({ transport, network }) => {
+    // A transport that did not start is not stopped.
+    network.open = () => Promise.reject(new Error('no free port'));
+    await t.rejects(transport.start(), /no free port/);
   });
   await during(async ({ transport, network, time }) => {
     await transport.start();

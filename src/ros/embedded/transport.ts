@@ -44,9 +44,10 @@ export class EmbeddedTransport extends GraphPublisher implements RosTransport {
     return this.#isObserving;
   }
 
-  start(): Promise<void> {
-    if (this.#options.observe === 'auto') this.#scheduleElection();
-    return this.#rejoining.start();
+  async start(): Promise<void> {
+    await this.#rejoining.start();
+    // Without a session, `stop` was called during the start.
+    if (this.#options.observe === 'auto' && this.#rejoining.session) this.#scheduleElection();
   }
 
   async stop(): Promise<void> {
@@ -71,7 +72,7 @@ export class EmbeddedTransport extends GraphPublisher implements RosTransport {
     this.#electionTimer = setTimeout(() => {
       this.#scheduleElection();
       this.#elect();
-    }, ELECTION_SECONDS * 1000);
+    }, ELECTION_SECONDS * 1000).unref();
   }
 
   /** Decides whether this appliance observes remote nodes. Repeated, because appliances join and leave. */
