@@ -1,7 +1,7 @@
 import type { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { environmentFor, type Prepared } from '../../src/ros/rclnodejs/prepared.ts';
-import { findSourcedRos } from '../../src/ros/rclnodejs/sourced.ts';
+import { findSourcedRos } from '../../src/ros/rclnodejs/sourced-environment.ts';
 import type { Cleanup } from '../../testkit/cleanup.ts';
 import type { Host } from '../../testkit/network/network.ts';
 import { ROOT } from '../../testkit/service/service.ts';

@@ -16,7 +16,7 @@ import { probe } from '../ros/rclnodejs/probe.ts';
 import { abandon } from '../ros/rclnodejs/setup/folders.ts';
 import { type PrepareResult, prepare } from '../ros/rclnodejs/setup/prepare.ts';
 import { SetupFailed } from '../ros/rclnodejs/setup/run-command.ts';
-import { findSourcedRos } from '../ros/rclnodejs/sourced.ts';
+import { findSourcedRos } from '../ros/rclnodejs/sourced-environment.ts';
 import { UsageError } from './arguments.ts';
 import type { Command } from './command.ts';
 import { EXIT } from './exit-codes.ts';

@@ -2,7 +2,7 @@
  * Participants of the embedded transport on the loopback interface, with real UDP sockets, in the process of the test: readers and
  * writers of topics, and a service client, to communicate with a node or a service in another process. Other interfaces are not used.
  */
-import { replyTopicOf, requestTopicOf, topicOf, typeHashData } from '../../src/ros/embedded/names.ts';
+import { replyTopicOf, requestTopicOf, topicOf, typeHashData } from '../../src/ros/embedded/dds-names.ts';
 import { newPrefix } from '../../src/ros/embedded/rejoin.ts';
 import type { MessageType, ServiceType } from '../../src/ros/interfaces.ts';
 import type { LocalReader, LocalWriter } from '../../src/rtps/endpoints/endpoints.ts';

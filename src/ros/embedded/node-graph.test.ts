@@ -7,7 +7,7 @@ import { VirtualTime } from '../../rtps/testing/virtual-time.ts';
 import { decode, type Layout } from '../../rtps/wire/cdr.ts';
 import { guidOf } from '../../rtps/wire/protocol.ts';
 import { HUMBLE_PARTICIPANT_ENTITIES_INFO, PARTICIPANT_ENTITIES_INFO } from '../interfaces.generated.ts';
-import { typeHashData } from './names.ts';
+import { typeHashData } from './dds-names.ts';
 import { NodeGraph } from './node-graph.ts';
 
 const hex = (gid: unknown): string => Buffer.from((gid as { data: number[] }).data).toString('hex');

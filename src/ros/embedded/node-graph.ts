@@ -3,7 +3,7 @@ import type { Participant } from '../../rtps/participant.ts';
 import { encode, type Message } from '../../rtps/wire/cdr.ts';
 import { ENTITY, type Guid, guidOf } from '../../rtps/wire/protocol.ts';
 import { HUMBLE_PARTICIPANT_ENTITIES_INFO, PARTICIPANT_ENTITIES_INFO } from '../interfaces.generated.ts';
-import { hasTypeHash, typeHashData } from './names.ts';
+import { hasTypeHash, typeHashData } from './dds-names.ts';
 
 /** A ROS 2 node: its name and its endpoints on the participant. */
 export interface GraphNode {

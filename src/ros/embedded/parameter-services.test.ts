@@ -9,7 +9,7 @@ import {
   SET_PARAMETERS_ATOMICALLY,
 } from '../interfaces.generated.ts';
 import type { ServiceType } from '../interfaces.ts';
-import { replyTopicOf, requestTopicOf } from './names.ts';
+import { replyTopicOf, requestTopicOf } from './dds-names.ts';
 import { type TransportRig, transportRig } from './testing/transport-rig.ts';
 
 /** Sends a request as a client does; returns the responses. */

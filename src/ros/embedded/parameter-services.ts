@@ -2,7 +2,7 @@ import type { EndpointData } from '../../rtps/discovery/discovery-data.ts';
 import type { Logger } from '../../rtps/log.ts';
 import type { Participant } from '../../rtps/participant.ts';
 import { PARAMETER_SERVICES, type ParameterService } from '../parameters.ts';
-import { replyTopicOf, requestTopicOf } from './names.ts';
+import { replyTopicOf, requestTopicOf } from './dds-names.ts';
 import { ServiceServer } from './service-server.ts';
 
 export interface ParameterServicesOptions {

@@ -11,7 +11,7 @@ import { ENTITY_KIND, entityOf, type Guid, type GuidPrefix, Malformed, PID, pref
 import type { GraphOptions } from '../graph.ts';
 import { SAFE_SHUTDOWN } from '../interfaces.generated.ts';
 import type { ServiceType } from '../interfaces.ts';
-import { clientIdOf, replyTopicOf, requestTopicOf, typeHashData } from './names.ts';
+import { clientIdOf, replyTopicOf, requestTopicOf, typeHashData } from './dds-names.ts';
 import type { GraphNode } from './node-graph.ts';
 
 /** Responds to one request; null: no response is sent. Never rejects. */

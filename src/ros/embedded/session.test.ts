@@ -5,7 +5,7 @@ import { ForgedParticipant } from '../../rtps/testing/forged-participant.ts';
 import { Wire } from '../../rtps/testing/memory-network.ts';
 import { VirtualTime } from '../../rtps/testing/virtual-time.ts';
 import { applianceTopic } from '../names.ts';
-import { topicOf } from './names.ts';
+import { topicOf } from './dds-names.ts';
 import { newPrefix } from './rejoin.ts';
 import { Session } from './session.ts';
 import { NAMES } from './testing/transport-rig.ts';

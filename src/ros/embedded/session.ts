@@ -10,7 +10,7 @@ import { ALERT, DIAGNOSTIC_ARRAY, HEALTH_STATUS, SHUTDOWN_STATUS } from '../inte
 import type { MessageType } from '../interfaces.ts';
 import { applianceOf, applianceTopic, isApplianceTopic, nodePath } from '../names.ts';
 import type { PublishedTopic } from '../publisher.ts';
-import { nameOf, replyTopicOf, topicOf, typeHashData } from './names.ts';
+import { nameOf, replyTopicOf, topicOf, typeHashData } from './dds-names.ts';
 import { type GraphNode, NodeGraph } from './node-graph.ts';
 import { ParameterServices } from './parameter-services.ts';
 import type { Joined, SessionParticipant } from './rejoin.ts';

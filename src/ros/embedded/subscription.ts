@@ -1,7 +1,7 @@
 import type { Received } from '../../rtps/endpoints/reader.ts';
 import { Participant } from '../../rtps/participant.ts';
 import type { Arrived, GraphSubscription, SubscriptionOptions } from '../subscription.ts';
-import { nameOf, topicOf } from './names.ts';
+import { nameOf, topicOf } from './dds-names.ts';
 import { NodeGraph } from './node-graph.ts';
 import { type Joined, type JoinOptions, RejoiningSession, type SessionParticipant } from './rejoin.ts';
 import { TopicReaders } from './topic-readers.ts';

@@ -13,7 +13,7 @@ import { ALERT, HEALTH_STATUS } from '../interfaces.generated.ts';
 import type { MessageType } from '../interfaces.ts';
 import { alertFrom, type Checked, healthStatusFrom } from '../messages.ts';
 import { isProbeTopic } from '../names.ts';
-import { nameOf, typeHashData } from './names.ts';
+import { nameOf, typeHashData } from './dds-names.ts';
 
 /** Limit of readers: two for each of 512 nodes in different namespaces, and a reserve. */
 const MAX_READERS = 1088;

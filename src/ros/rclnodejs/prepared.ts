@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { findSourcedRos, type SourcedRos } from './sourced.ts';
+import { findSourcedRos, type SourcedRos } from './sourced-environment.ts';
 
 /** Paths of the input and the results of `edge-health ros-setup`. */
 export interface RosPaths {

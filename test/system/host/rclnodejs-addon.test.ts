@@ -5,7 +5,7 @@ import t, { type Test } from 'tap';
 import { addonFile } from '../../../src/ros/rclnodejs/prepared.ts';
 import { provideAddon } from '../../../src/ros/rclnodejs/setup/addon.ts';
 import type { Workspace } from '../../../src/ros/rclnodejs/setup/run-command.ts';
-import type { SourcedRos } from '../../../src/ros/rclnodejs/sourced.ts';
+import type { SourcedRos } from '../../../src/ros/rclnodejs/sourced-environment.ts';
 import { fakePrefix, write } from '../../../src/ros/rclnodejs/testing/trees.ts';
 import { temporaryFolder } from '../../../testkit/folder.ts';
 import { ROOT } from '../../../testkit/service/service.ts';

@@ -8,7 +8,7 @@ import { graphNames } from '../../../src/ros/names.ts';
 import { addonFile, environmentFor, type Prepared, preparedKeys } from '../../../src/ros/rclnodejs/prepared.ts';
 import { probe } from '../../../src/ros/rclnodejs/probe.ts';
 import { prepare } from '../../../src/ros/rclnodejs/setup/prepare.ts';
-import { findSourcedRos, type SourcedRos } from '../../../src/ros/rclnodejs/sourced.ts';
+import { findSourcedRos, type SourcedRos } from '../../../src/ros/rclnodejs/sourced-environment.ts';
 import { temporaryFolder } from '../../../testkit/folder.ts';
 import { type Host, Network, networkUnavailable } from '../../../testkit/network/network.ts';
 import { HostService } from '../../../testkit/network/service-on-host.ts';

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import type { Alert } from '../../../src/core/alerts/alert.ts';
-import { topicOf, typeHashData } from '../../../src/ros/embedded/names.ts';
+import { topicOf, typeHashData } from '../../../src/ros/embedded/dds-names.ts';
 import { newPrefix } from '../../../src/ros/embedded/rejoin.ts';
 import { ALERT, HEALTH_STATUS } from '../../../src/ros/interfaces.generated.ts';
 import type { MessageType } from '../../../src/ros/interfaces.ts';

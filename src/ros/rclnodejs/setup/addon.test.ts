@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import t from 'tap';
 import { temporaryFolder } from '../../../../testkit/folder.ts';
-import type { SourcedRos } from '../sourced.ts';
+import type { SourcedRos } from '../sourced-environment.ts';
 import { fakePrefix, write } from '../testing/trees.ts';
 import { provideAddon } from './addon.ts';
 

@@ -3,7 +3,7 @@ import { chmodSync, copyFileSync, existsSync, mkdirSync, readdirSync, renameSync
 import { availableParallelism, freemem } from 'node:os';
 import { dirname, join } from 'node:path';
 import { addonFile } from '../prepared.ts';
-import type { SourcedRos } from '../sourced.ts';
+import type { SourcedRos } from '../sourced-environment.ts';
 import { copyParts, resolvePackage, SOURCE_PARTS } from './private-copy.ts';
 import { runCommand, SetupFailed, type Workspace } from './run-command.ts';
 import { nodeHeaders } from './toolchain.ts';

@@ -1,6 +1,6 @@
 import { copyFileSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { inPrefixes } from '../sourced.ts';
+import { inPrefixes } from '../sourced-environment.ts';
 import { runCommand, SetupFailed, type Workspace } from './run-command.ts';
 
 /** The interfaces that rclnodejs loads for this product. Its array wrappers need the messages of primitive types. */

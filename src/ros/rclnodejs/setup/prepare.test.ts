@@ -2,7 +2,7 @@ import { chmodSync, existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { preparedKey, type RosPaths } from '../prepared.ts';
-import type { SourcedRos } from '../sourced.ts';
+import type { SourcedRos } from '../sourced-environment.ts';
 import { fakePaths, fakePrefix, fakePrepared, write } from '../testing/trees.ts';
 import { type PrepareOptions, prepare } from './prepare.ts';
 

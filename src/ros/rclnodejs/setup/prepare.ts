@@ -12,7 +12,7 @@ import {
   trustProblem,
 } from '../prepared.ts';
 import type { User } from '../probe.ts';
-import type { SourcedRos } from '../sourced.ts';
+import type { SourcedRos } from '../sourced-environment.ts';
 import { provideAddon } from './addon.ts';
 import { beginFolder, publishFolder, removeOutdated, removeUnfinished } from './folders.ts';
 import { generateMessageCode } from './message-code.ts';

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync, statSync } from 'node:fs';
 import type { RosPaths } from '../prepared.ts';
 import type { User } from '../probe.ts';
-import type { SourcedRos } from '../sourced.ts';
+import type { SourcedRos } from '../sourced-environment.ts';
 
 /** A step of the preparation failed; the message includes the remedy. */
 export class SetupFailed extends Error {

@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { temporaryFolder } from '../../../../testkit/folder.ts';
-import type { SourcedRos } from '../sourced.ts';
+import type { SourcedRos } from '../sourced-environment.ts';
 import { fakePrefix, write } from '../testing/trees.ts';
 import { isOnPath, missingTools, nodeHeaders } from './toolchain.ts';
 

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { accessSync, constants, existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { inPrefixes, type SourcedRos } from '../sourced.ts';
+import { inPrefixes, type SourcedRos } from '../sourced-environment.ts';
 
 /** A missing prerequisite of the preparation. */
 export interface Missing {

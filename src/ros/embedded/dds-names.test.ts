@@ -1,6 +1,6 @@
 import t from 'tap';
 import { HEALTH_STATUS } from '../interfaces.generated.ts';
-import { clientIdOf, hasTypeHash, replyTopicOf, requestTopicOf, topicOf, typeHashData } from './names.ts';
+import { clientIdOf, hasTypeHash, replyTopicOf, requestTopicOf, topicOf, typeHashData } from './dds-names.ts';
 
 t.test('topics and services have their DDS names', async (t) => {
   t.equal(topicOf('/health_status'), 'rt/health_status');

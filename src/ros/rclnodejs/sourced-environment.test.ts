@@ -2,7 +2,7 @@ import { chmodSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { temporaryFolder } from '../../../testkit/folder.ts';
-import { findSourcedRos, inPrefixes, type SourcedRosResult } from './sourced.ts';
+import { findSourcedRos, inPrefixes, type SourcedRosResult } from './sourced-environment.ts';
 import { elfHead, fakePrefix, sourcedEnvironment, write } from './testing/trees.ts';
 
 const look = (environment: NodeJS.ProcessEnv): SourcedRosResult => findSourcedRos(environment, []);
