@@ -40,7 +40,7 @@ export type PublisherEvent =
 const options = JSON.parse(process.argv[2] as string) as PublisherOptions;
 
 const GRAPH: GraphOptions = {
-  place: { domainId: options.domainId, discoveryRange: 'SUBNET', staticPeers: [] },
+  discovery: { domainId: options.domainId, discoveryRange: 'SUBNET', staticPeers: [] },
   names: graphNames({ node_name: 'health_monitor', namespace: null }, []),
   listener: {
     onHealthStatus: () => {},
@@ -86,9 +86,9 @@ async function createTransport({ transport, prepared }: PublisherOptions): Promi
 /** The baseline: an idle executor with one node, which has a publisher and a service. */
 async function spinOneNode(prepared: Prepared): Promise<void> {
   const { loadRclnodejs, qosOf, rawType } = await import('../../src/ros/rclnodejs/library.ts');
-  const { applyVariables, placeVariables } = await import('../../src/ros/rclnodejs/place.ts');
+  const { applyVariables, discoveryVariables } = await import('../../src/ros/rclnodejs/ros-variables.ts');
   const { HEALTH_STATUS, SAFE_SHUTDOWN } = await import('../../src/ros/interfaces.generated.ts');
-  applyVariables(process.env, placeVariables(prepared.distro, GRAPH.place));
+  applyVariables(process.env, discoveryVariables(prepared.distro, GRAPH.discovery));
   const library = loadRclnodejs(prepared.folder);
   const context = new library.Context();
   await library.init(context, ['--ros-args', '--disable-external-lib-logs']);

@@ -38,7 +38,7 @@ class Robot {
     this.#network = fleet.robot();
     const under = (topic: string): string => (options.isNamespaced ? `/${space}/${topic}` : `/${topic}`);
     this.#transport = new EmbeddedTransport({
-      place: { domainId: fleet.domain, discoveryRange: 'SUBNET', staticPeers: [] },
+      discovery: { domainId: fleet.domain, discoveryRange: 'SUBNET', staticPeers: [] },
       names: {
         namespace: `/${space}`,
         nodes: {

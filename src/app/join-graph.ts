@@ -6,11 +6,11 @@ import { rosPaths } from '../core/files/ros-paths.ts';
 import type { Log } from '../core/ports.ts';
 import type { Clocks } from '../core/time/time.ts';
 import { chooseTransport, type TransportChoice } from '../ros/choose.ts';
-import { graphPlace } from '../ros/environment.ts';
-import type { GraphListener, GraphNames, GraphOptions, GraphPlace, RosTransport } from '../ros/graph.ts';
-import { isSecurityEnforced } from '../ros/rclnodejs/place.ts';
+import { discoverySettings } from '../ros/environment.ts';
+import type { DiscoverySettings, GraphListener, GraphNames, GraphOptions, RosTransport } from '../ros/graph.ts';
 import { findRos } from '../ros/rclnodejs/prepared.ts';
 import { probe } from '../ros/rclnodejs/probe.ts';
+import { isSecurityEnforced } from '../ros/rclnodejs/ros-variables.ts';
 import { RosGraph } from './ros-graph.ts';
 
 export interface JoinOptions {
@@ -33,19 +33,19 @@ export interface JoinOptions {
 export function joinGraph(options: JoinOptions): RosGraph {
   const { config, environment, log } = options;
   const { transport } = config.ros;
-  const found = graphPlace(config.ros, environment);
+  const found = discoverySettings(config.ros, environment);
   if (!found.ok) {
     const off: TransportChoice = { transport: 'off', reason: found.problem, fallback: true, prepared: null };
     return new RosGraph({ domainId: null, choose: async () => off, create: unreachable, embeddedInstead: false, log });
   }
-  const { place } = found;
+  const { discovery } = found;
   if (transport !== 'off') for (const note of found.notes) log('warning', note);
-  const graph = graphOptions(options, place);
+  const graph = graphOptions(options, discovery);
   const paths = rosPaths(options.dataPath);
-  const circumstances = { discoveryRange: place.discoveryRange, securityEnforced: isSecurityEnforced(environment) };
-  const probing = { program: PROGRAMS.rosProbe, environment, place, names: options.names, enclave: options.enclave };
+  const circumstances = { discoveryRange: discovery.discoveryRange, securityEnforced: isSecurityEnforced(environment) };
+  const probing = { program: PROGRAMS.rosProbe, environment, discovery, names: options.names, enclave: options.enclave };
   return new RosGraph({
-    domainId: place.domainId,
+    domainId: discovery.domainId,
     choose: () =>
       chooseTransport(transport, circumstances, {
         find: () => findRos(environment, paths),
@@ -59,11 +59,11 @@ export function joinGraph(options: JoinOptions): RosGraph {
 
 function graphOptions(
   { clocks, config, listener, localNode, log, names, openAlerts, thresholds }: JoinOptions,
-  place: GraphPlace,
+  discovery: DiscoverySettings,
 ): GraphOptions {
   const host = hostname();
   return {
-    place,
+    discovery,
     names,
     listener,
     localNode,

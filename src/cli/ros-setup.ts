@@ -9,7 +9,7 @@ import { PROGRAMS } from '../core/files/programs.ts';
 import { rosPaths } from '../core/files/ros-paths.ts';
 import { printJson, printLines, printProblem } from '../core/platform/output.ts';
 import { ownerOf, withoutOwn } from '../core/platform/privileges.ts';
-import { graphPlace } from '../ros/environment.ts';
+import { discoverySettings } from '../ros/environment.ts';
 import { graphNames } from '../ros/names.ts';
 import type { Prepared } from '../ros/rclnodejs/prepared.ts';
 import { probe } from '../ros/rclnodejs/probe.ts';
@@ -63,14 +63,14 @@ Exit codes: 0 prepared, 1 a step failed, 64 wrong usage, 69 ROS 2 is not sourced
     };
     const ros = findSourcedRos(process.env);
     if (ros.state !== 'sourced') return fail(EXIT.unavailable, `${ros.reason}.\n${howToSource()}`);
-    const located = graphPlace(config.ros, process.env);
+    const located = discoverySettings(config.ros, process.env);
     if (!located.ok) return fail(EXIT.config, located.problem);
     const names = graphNames({ node_name: config.node_name, namespace: config.ros.namespace }, []);
     // The compiled code is tested as the user of the service and not as root.
     const user = installed.isPackage ? ownerOf(installed.dataFolder) : null;
     const tried = user === null ? process.env : withoutOwn(process.env);
     const tryOut = (prepared: Prepared): Promise<string | null> =>
-      probe(prepared, { program: PROGRAMS.rosProbe, environment: tried, place: located.place, names, enclave: null, user });
+      probe(prepared, { program: PROGRAMS.rosProbe, environment: tried, discovery: located.discovery, names, enclave: null, user });
     // The service, which may be another user, must be able to read the files.
     process.umask(0o022);
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {

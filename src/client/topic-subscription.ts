@@ -3,12 +3,12 @@ import { PROGRAMS } from '../core/files/programs.ts';
 import { rosPaths } from '../core/files/ros-paths.ts';
 import type { HealthStatus } from '../core/health-status.ts';
 import type { Log } from '../core/ports.ts';
-import { graphPlace, type PlaceConfig } from '../ros/environment.ts';
-import type { GraphPlace } from '../ros/graph.ts';
+import { type DiscoveryConfig, discoverySettings } from '../ros/environment.ts';
+import type { DiscoverySettings } from '../ros/graph.ts';
 import { graphNames } from '../ros/names.ts';
-import { isSecured, isSecurityEnforced } from '../ros/rclnodejs/place.ts';
 import { environmentFor, findRos, type Prepared } from '../ros/rclnodejs/prepared.ts';
 import { probe } from '../ros/rclnodejs/probe.ts';
+import { isSecured, isSecurityEnforced } from '../ros/rclnodejs/ros-variables.ts';
 import type { Arrived, GraphSubscription, SubscribedTopics, SubscriptionOptions } from '../ros/subscription.ts';
 import { rarely } from '../rtps/log.ts';
 
@@ -36,7 +36,7 @@ const HARNESS_NODE = 'edge_health_harness';
 
 export interface TopicSubscriptionOptions extends TransportOptions {
   /** Members that are null follow ROS 2's environment variables. */
-  readonly ros: PlaceConfig;
+  readonly ros: DiscoveryConfig;
   /** The observed `node_name`. */
   readonly node: string;
   readonly listener: TopicListener;
@@ -50,21 +50,21 @@ const monotonicSeconds = (): number => performance.now() / 1000;
 /** The observer's subscription on the ROS 2 graph. Rejects with a remedy if it can never work. */
 export async function topicSubscription(options: TopicSubscriptionOptions): Promise<TopicSubscription> {
   const { environment, listener, ros } = options;
-  const found = graphPlace(ros, environment);
+  const found = discoverySettings(ros, environment);
   if (!found.ok) throw new Error(found.problem);
-  const { notes, place } = found;
-  if (place.discoveryRange === 'OFF')
+  const { notes, discovery } = found;
+  if (discovery.discoveryRange === 'OFF')
     throw new Error('the discovery range is OFF: no data can be received; use --transport off to use /events alone');
-  const choice = await chooseTransport(options, place);
+  const choice = await chooseTransport(options, discovery);
   for (const note of notes) listener.onNote(note);
   // Only the chosen transport is loaded.
   if (choice.transport === 'rclnodejs') {
     const { RclnodejsSubscription } = await import('../ros/rclnodejs/subscription.ts');
     const { prepared } = choice;
-    return new TopicSubscription(options, choice, place, (to) => new RclnodejsSubscription({ ...to, prepared, enclave: null }));
+    return new TopicSubscription(options, choice, discovery, (to) => new RclnodejsSubscription({ ...to, prepared, enclave: null }));
   }
   const { EmbeddedSubscription } = await import('../ros/embedded/subscription.ts');
-  return new TopicSubscription(options, choice, place, (to) => new EmbeddedSubscription({ ...to, wallMilliseconds: () => Date.now() }));
+  return new TopicSubscription(options, choice, discovery, (to) => new EmbeddedSubscription({ ...to, wallMilliseconds: () => Date.now() }));
 }
 
 export class TopicSubscription {
@@ -88,11 +88,11 @@ export class TopicSubscription {
   constructor(
     options: TopicSubscriptionOptions,
     { reason, transport }: TransportChoice,
-    place: GraphPlace,
+    discovery: DiscoverySettings,
     create: (options: SubscriptionOptions) => GraphSubscription,
   ) {
     this.transport = transport;
-    this.reason = `${reason} (domain ${place.domainId}, discovery range ${place.discoveryRange})`;
+    this.reason = `${reason} (domain ${discovery.domainId}, discovery range ${discovery.discoveryRange})`;
     this.#options = options;
     this.#search = new TopicSearch(options.node);
     const note = rarely(
@@ -108,7 +108,7 @@ export class TopicSubscription {
     };
     this.#subscribe = (topics) =>
       create({
-        place,
+        discovery,
         nodeName: HARNESS_NODE,
         topics,
         log: this.#log,
@@ -272,7 +272,7 @@ const ENFORCED = 'ROS_SECURITY_STRATEGY is Enforce, and the embedded participant
  * Chooses how to subscribe: `auto` is the embedded participant, which is light and independent of the installation that the service may
  * use, except where SROS2 is enforced. Rejects with a remedy if the requested transport cannot be used.
  */
-async function chooseTransport(options: TransportOptions, place: GraphPlace): Promise<TransportChoice> {
+async function chooseTransport(options: TransportOptions, discovery: DiscoverySettings): Promise<TransportChoice> {
   const { environment, transport } = options;
   const isEnforced = isSecurityEnforced(environment);
   if (transport === 'embedded' && isEnforced)
@@ -287,7 +287,7 @@ async function chooseTransport(options: TransportOptions, place: GraphPlace): Pr
   if (found.state !== 'prepared') throw new Error(`rclnodejs cannot be used: ${found.reason}; ${instead}`);
   // In a separate process, since native code may crash. With SROS2 only the real node has permissions, so there is no probe.
   const names = graphNames({ node_name: 'health_monitor', namespace: null }, []);
-  const attempt = { program: PROGRAMS.rosProbe, environment, place, names, enclave: null };
+  const attempt = { program: PROGRAMS.rosProbe, environment, discovery, names, enclave: null };
   const problem = isSecured(environment) ? null : await probe(found.prepared, attempt);
   if (problem !== null) throw new Error(`rclnodejs does not work with the sourced ROS 2 ${found.ros.distro}: ${problem}; ${instead}`);
   return { transport: 'rclnodejs', reason: `${why}; ROS 2 ${found.ros.distro} is sourced and prepared`, prepared: found.prepared };

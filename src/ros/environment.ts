@@ -1,15 +1,15 @@
-import type { DiscoveryRange, GraphPlace } from './graph.ts';
+import type { DiscoveryRange, DiscoverySettings } from './graph.ts';
 
-/** The keys of the configuration's `ros` section for the place on the graph; null: from the environment. */
-export interface PlaceConfig {
+/** The keys of the configuration's `ros` section for discovery; null: from the environment. */
+export interface DiscoveryConfig {
   readonly domain_id: number | null;
   readonly discovery_range: DiscoveryRange | null;
   readonly static_peers: readonly string[] | null;
 }
 
 /** `notes`: log lines about unusual but usable values. `problem`: why the values cannot be used. */
-export type PlaceResult =
-  | { readonly ok: true; readonly place: GraphPlace; readonly notes: readonly string[] }
+export type DiscoveryResult =
+  | { readonly ok: true; readonly discovery: DiscoverySettings; readonly notes: readonly string[] }
   | { readonly ok: false; readonly problem: string };
 
 const MAX_DOMAIN_ID = 232;
@@ -23,7 +23,7 @@ const MAX_PEERS = 64;
  * applies. Variables are read as in rcl (init.c, domain_id.c, discovery_options.c, localhost.c), except that a domain id with trailing
  * characters is an error here, while rcl uses its leading digits.
  */
-export function graphPlace(config: PlaceConfig, environment: Readonly<Record<string, string | undefined>>): PlaceResult {
+export function discoverySettings(config: DiscoveryConfig, environment: Readonly<Record<string, string | undefined>>): DiscoveryResult {
   const notes: string[] = [];
   const domainId = config.domain_id ?? parseDomainId(environment['ROS_DOMAIN_ID'] ?? '');
   if (domainId === null) {
@@ -37,7 +37,7 @@ export function graphPlace(config: PlaceConfig, environment: Readonly<Record<str
   const named = config.static_peers ?? (localhostOnly ? [] : peersOf(environment, notes));
   const usesPeers = discoveryRange === 'SUBNET' || discoveryRange === 'LOCALHOST';
   if (named.length > 0 && !usesPeers) notes.push(`static peers are not used, since the discovery range is ${discoveryRange}`);
-  return { ok: true, place: { domainId, discoveryRange, staticPeers: usesPeers ? named : [] }, notes };
+  return { ok: true, discovery: { domainId, discoveryRange, staticPeers: usesPeers ? named : [] }, notes };
 }
 
 /** Like strtoul(3) with base 0: decimal, hexadecimal after 0x, octal after 0. Null: invalid or out of range. */

@@ -9,7 +9,7 @@ import type { DiagnosticContext } from './diagnostics.ts';
 export type DiscoveryRange = 'SUBNET' | 'LOCALHOST' | 'OFF' | 'SYSTEM_DEFAULT';
 
 /** Domain, discovery range and peers: from the configuration, otherwise from ROS 2's environment variables. */
-export interface GraphPlace {
+export interface DiscoverySettings {
   /** 0 to 232. */
   readonly domainId: number;
   readonly discoveryRange: DiscoveryRange;
@@ -55,7 +55,7 @@ export interface GraphListener {
 }
 
 export interface GraphOptions {
-  readonly place: GraphPlace;
+  readonly discovery: DiscoverySettings;
   readonly names: GraphNames;
   readonly listener: GraphListener;
   /** `node_name` of the statuses of this process: a received status with it is its own, or a name conflict. */

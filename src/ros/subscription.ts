@@ -1,7 +1,7 @@
 import type { Alert } from '../core/alerts/alert.ts';
 import type { HealthStatus } from '../core/health-status.ts';
 import type { Log } from '../core/ports.ts';
-import type { GraphPlace } from './graph.ts';
+import type { DiscoverySettings } from './graph.ts';
 
 /** Origin of a received message. */
 export interface Arrived {
@@ -27,7 +27,7 @@ export interface SubscribedTopics {
 }
 
 export interface SubscriptionOptions {
-  readonly place: GraphPlace;
+  readonly discovery: DiscoverySettings;
   /** Name of its node, in the root namespace. */
   readonly nodeName: string;
   readonly topics: SubscribedTopics;

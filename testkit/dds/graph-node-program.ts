@@ -20,7 +20,11 @@ const heldAnswers: (() => void)[] = [];
 let streamTimers: NodeJS.Timeout[] = [];
 
 const transport = new EmbeddedTransport({
-  place: { domainId: options.domainId ?? 0, discoveryRange: options.discoveryRange ?? 'SUBNET', staticPeers: options.staticPeers ?? [] },
+  discovery: {
+    domainId: options.domainId ?? 0,
+    discoveryRange: options.discoveryRange ?? 'SUBNET',
+    staticPeers: options.staticPeers ?? [],
+  },
   names: {
     namespace,
     nodes: {

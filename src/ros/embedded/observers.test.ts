@@ -38,7 +38,7 @@ class Fleet {
       received,
       expected: [],
       transport: new EmbeddedTransport({
-        place: { domainId: 0, discoveryRange: 'SUBNET', staticPeers: [] },
+        discovery: { domainId: 0, discoveryRange: 'SUBNET', staticPeers: [] },
         names: graphNames({ node_name: name, namespace: null }, []),
         listener: {
           onHealthStatus: ({ node_name }) => received.add(node_name),

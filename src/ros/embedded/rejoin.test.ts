@@ -1,10 +1,10 @@
 import t from 'tap';
-import type { GraphPlace } from '../graph.ts';
+import type { DiscoverySettings } from '../graph.ts';
 import { addressesOf, isLoopbackOnly } from './rejoin.ts';
 
-async function addresses(place: Partial<GraphPlace>): Promise<{ found: string[]; lines: string[] }> {
+async function addresses(discovery: Partial<DiscoverySettings>): Promise<{ found: string[]; lines: string[] }> {
   const lines: string[] = [];
-  const whole: GraphPlace = { domainId: 0, discoveryRange: 'SUBNET', staticPeers: [], ...place };
+  const whole: DiscoverySettings = { domainId: 0, discoveryRange: 'SUBNET', staticPeers: [], ...discovery };
   const found = await addressesOf(whole, (level, message, fields) => lines.push(`${level}: ${message} ${JSON.stringify(fields)}`));
   return { found, lines };
 }
@@ -25,8 +25,8 @@ t.test('names are resolved; an unknown one is logged and skipped', async (t) => 
 });
 
 t.test('with LOCALHOST other interfaces are used only for static peers', async (t) => {
-  const place: GraphPlace = { domainId: 0, discoveryRange: 'LOCALHOST', staticPeers: [] };
-  t.ok(isLoopbackOnly(place));
-  t.notOk(isLoopbackOnly({ ...place, staticPeers: ['10.0.0.7'] }));
-  t.notOk(isLoopbackOnly({ ...place, discoveryRange: 'SUBNET' }));
+  const discovery: DiscoverySettings = { domainId: 0, discoveryRange: 'LOCALHOST', staticPeers: [] };
+  t.ok(isLoopbackOnly(discovery));
+  t.notOk(isLoopbackOnly({ ...discovery, staticPeers: ['10.0.0.7'] }));
+  t.notOk(isLoopbackOnly({ ...discovery, discoveryRange: 'SUBNET' }));
 });

@@ -3,10 +3,10 @@ import type { Log } from '../../core/ports.ts';
 import { rarely } from '../../rtps/log.ts';
 import { type Network, UdpNetwork } from '../../rtps/net/network.ts';
 import type { ParticipantOptions } from '../../rtps/participant.ts';
-import type { GraphPlace } from '../graph.ts';
+import type { DiscoverySettings } from '../graph.ts';
 
 export interface JoinOptions {
-  readonly place: GraphPlace;
+  readonly discovery: DiscoverySettings;
   readonly log: Log;
   readonly monotonicSeconds: () => number;
   readonly wallMilliseconds: () => number;
@@ -47,14 +47,14 @@ export class RejoiningSession<S extends Joined> {
   #stopped = false;
 
   constructor(options: JoinOptions, create: CreateSession<S>) {
-    const { leaseSeconds, log, monotonicSeconds, network, place, wallMilliseconds } = options;
+    const { leaseSeconds, log, monotonicSeconds, network, discovery, wallMilliseconds } = options;
     this.#options = options;
     this.#create = create;
     this.#participant = {
-      domain: place.domainId,
+      domain: discovery.domainId,
       userData: ENCLAVE_DATA,
-      network: network ?? new UdpNetwork(isLoopbackOnly(place)),
-      localhostOnly: place.discoveryRange === 'LOCALHOST',
+      network: network ?? new UdpNetwork(isLoopbackOnly(discovery)),
+      localhostOnly: discovery.discoveryRange === 'LOCALHOST',
       ...(leaseSeconds === undefined ? {} : { leaseSeconds }),
       log: rarely(log, monotonicSeconds, LOG_PERIOD_SECONDS),
       monotonicSeconds,
@@ -74,8 +74,8 @@ export class RejoiningSession<S extends Joined> {
   }
 
   async start(): Promise<void> {
-    const { log, place } = this.#options;
-    this.#staticPeers = await addressesOf(place, log);
+    const { log, discovery } = this.#options;
+    this.#staticPeers = await addressesOf(discovery, log);
     const session = this.#newSession(null);
     await session.start();
     // `stop` may have been called during the start.
@@ -129,7 +129,7 @@ export function newPrefix(): string {
 }
 
 /** Whether only loopback is used: with LOCALHOST, unless there are static peers. */
-export function isLoopbackOnly({ discoveryRange, staticPeers }: GraphPlace): boolean {
+export function isLoopbackOnly({ discoveryRange, staticPeers }: DiscoverySettings): boolean {
   return discoveryRange === 'LOCALHOST' && staticPeers.length === 0;
 }
 
@@ -137,7 +137,7 @@ export function isLoopbackOnly({ discoveryRange, staticPeers }: GraphPlace): boo
  * The IPv4 addresses for discovery by unicast, with the rules of rmw_cyclonedds for each discovery range: the configured peers, and with
  * LOCALHOST this machine. A name that cannot be resolved is logged and skipped.
  */
-export async function addressesOf({ discoveryRange, staticPeers }: GraphPlace, log: Log): Promise<string[]> {
+export async function addressesOf({ discoveryRange, staticPeers }: DiscoverySettings, log: Log): Promise<string[]> {
   const own = discoveryRange === 'LOCALHOST' ? ['127.0.0.1'] : [];
   // ROS 2 ignores static peers with SYSTEM_DEFAULT.
   const peers = discoveryRange === 'SYSTEM_DEFAULT' ? [] : staticPeers;

@@ -17,7 +17,7 @@ t.test('a participant that vanishes under one name after the other does not fill
   const [log, monotonicSeconds] = [() => undefined, time.now];
   const session = new Session(
     {
-      place: { domainId: 0, discoveryRange: 'SUBNET', staticPeers: [] },
+      discovery: { domainId: 0, discoveryRange: 'SUBNET', staticPeers: [] },
       names: NAMES,
       listener: { onHealthStatus: () => undefined, onAlert: () => undefined, onSafeShutdown: null },
       localNode: 'here',

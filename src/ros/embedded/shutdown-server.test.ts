@@ -16,7 +16,7 @@ function rig(t: Test) {
   const callers: (DdsCaller | null)[] = [];
   const lines: string[] = [];
   const graph: GraphOptions = {
-    place: { domainId: 0, discoveryRange: 'SUBNET', staticPeers: [] },
+    discovery: { domainId: 0, discoveryRange: 'SUBNET', staticPeers: [] },
     names: NAMES,
     listener: {
       onHealthStatus: () => undefined,

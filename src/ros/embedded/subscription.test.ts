@@ -31,7 +31,7 @@ function rig(t: Test, topics: SubscribedTopics): Rig {
   const other = participantOn(wire.host({ lan: '10.0.0.2' }), time.now);
   const [statuses, alerts, lines]: [Rig['statuses'], Rig['alerts'], string[]] = [[], [], []];
   const subscription = new EmbeddedSubscription({
-    place: { domainId: 0, discoveryRange: 'SUBNET', staticPeers: [] },
+    discovery: { domainId: 0, discoveryRange: 'SUBNET', staticPeers: [] },
     nodeName: 'listener',
     topics,
     listener: {

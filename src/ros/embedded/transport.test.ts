@@ -61,7 +61,7 @@ t.test('/diagnostics at most once a second, and only with a subscriber', async (
 
 t.test('after the removal of an address it rejoins with its history and its static peers', async (t) => {
   const { time, wire, network, transport, other, reads, lines } = transportRig(t, {
-    place: { domainId: 0, discoveryRange: 'SUBNET', staticPeers: ['10.0.0.9'] },
+    discovery: { domainId: 0, discoveryRange: 'SUBNET', staticPeers: ['10.0.0.9'] },
   });
   const statuses = reads('rt/health_status', HEALTH_STATUS);
   await transport.start();

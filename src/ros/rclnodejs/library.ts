@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import type { Log } from '../../core/ports.ts';
-import type { GraphPlace } from '../graph.ts';
-import { applyVariables, placeVariables } from './place.ts';
+import type { DiscoverySettings } from '../graph.ts';
 import { addonFile, type Prepared } from './prepared.ts';
+import { applyVariables, discoveryVariables } from './ros-variables.ts';
 
 /**
  * The part of rclnodejs 2 that is used here. Messages pass through it in serialized form: the CDR code of the embedded transport takes a
@@ -190,9 +190,9 @@ export function loadRclnodejs(folder: string): Rclnodejs {
   return library;
 }
 
-export interface RclPlace {
+export interface RclOptions {
   readonly prepared: Prepared;
-  readonly place: GraphPlace;
+  readonly discovery: DiscoverySettings;
   /** SROS2 enclave; null: from the environment. */
   readonly enclave: string | null;
   /** Loads the prepared copy by default; replaced in tests. */
@@ -203,13 +203,13 @@ export interface RclPlace {
  * Loads rclnodejs, initializes rcl and calls `make`. The process must have the environment of `environmentFor`. On failure nothing is
  * left running.
  */
-export async function withRcl<T>(at: RclPlace, make: (library: Rclnodejs, context: RclContext) => T): Promise<T> {
-  applyVariables(process.env, placeVariables(at.prepared.distro, at.place));
-  const library = (at.load ?? loadRclnodejs)(at.prepared.folder);
+export async function withRcl<T>(options: RclOptions, make: (library: Rclnodejs, context: RclContext) => T): Promise<T> {
+  applyVariables(process.env, discoveryVariables(options.prepared.distro, options.discovery));
+  const library = (options.load ?? loadRclnodejs)(options.prepared.folder);
   const context = new library.Context();
   try {
     // Without rcl's log files, which the product does not need and which require a writable home folder.
-    const named = at.enclave === null ? [] : ['--enclave', at.enclave];
+    const named = options.enclave === null ? [] : ['--enclave', options.enclave];
     await library.init(context, ['--ros-args', '--disable-external-lib-logs', ...named]);
     return make(library, context);
   } catch (error) {

@@ -12,7 +12,7 @@ const PUBLISH_MS = 50;
 const SPIN_MS = 20;
 
 /** Performs the service's operations with rclnodejs once. */
-async function tryOut({ prepared, place, names, enclave, publish }: ProbeRequest): Promise<void> {
+async function tryOut({ prepared, discovery, names, enclave, publish }: ProbeRequest): Promise<void> {
   const returned = Promise.withResolvers<true>();
   const status: HealthStatus = {
     cpu_percent: 1.5,
@@ -25,7 +25,7 @@ async function tryOut({ prepared, place, names, enclave, publish }: ProbeRequest
   };
   const transport = new RclnodejsTransport({
     prepared,
-    place,
+    discovery,
     names,
     enclave,
     shutdownServer: null,

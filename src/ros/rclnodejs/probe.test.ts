@@ -17,7 +17,7 @@ function probeWith(t: Test, source: string, changes: Partial<ProbeOptions> = {})
   return probe(prepared, {
     program: pathToFileURL(join(root, 'program.cjs')),
     environment: process.env,
-    place: { domainId: 5, discoveryRange: 'SUBNET', staticPeers: [] },
+    discovery: { domainId: 5, discoveryRange: 'SUBNET', staticPeers: [] },
     names: graphNames({ node_name: 'health_monitor', namespace: null }, []),
     enclave: null,
     timeoutSeconds: 120,
@@ -101,13 +101,13 @@ t.test('it can load the prepared copy, and uses a separate domain', async (t) =>
   const domain = says('process.env.ROS_DOMAIN_ID');
   const environments = { ...process.env, ROS_DISCOVERY_SERVER: '10.0.0.1:11811' };
   for (const domainId of [0, 5, 100, 101, 232]) {
-    const place = { domainId, discoveryRange: 'SUBNET' as const, staticPeers: ['10.0.0.7'] };
-    t.notMatch(await probeWith(t, domain, { environment: environments, place }), new RegExp(`^${domainId}$`), 'a domain of its own');
+    const discovery = { domainId, discoveryRange: 'SUBNET' as const, staticPeers: ['10.0.0.7'] };
+    t.notMatch(await probeWith(t, domain, { environment: environments, discovery }), new RegExp(`^${domainId}$`), 'a domain of its own');
   }
   t.equal(
     await probeWith(t, says("String(process.env.ROS_DISCOVERY_SERVER) + ' ' + process.env.ROS_STATIC_PEERS"), {
       environment: environments,
-      place: { domainId: 0, discoveryRange: 'SUBNET', staticPeers: ['10.0.0.7'] },
+      discovery: { domainId: 0, discoveryRange: 'SUBNET', staticPeers: ['10.0.0.7'] },
     }),
     'undefined undefined',
     'no server and no peer that would pass it on',
@@ -122,7 +122,7 @@ t.test('its topics are hidden; under SROS2 it uses the real ones, and publishes 
     await probe(prepared, {
       program: pathToFileURL(join(root, 'program.cjs')),
       environment,
-      place: { domainId: 5, discoveryRange: 'SUBNET', staticPeers: [] },
+      discovery: { domainId: 5, discoveryRange: 'SUBNET', staticPeers: [] },
       names: graphNames({ node_name: 'health_monitor', namespace: null }, []),
       enclave: '/edge_health',
       timeoutSeconds: 120,
@@ -134,9 +134,9 @@ t.test('its topics are hidden; under SROS2 it uses the real ones, and publishes 
   t.ok([...Object.values(open.names.topics), ...Object.values(open.names.services)].every((name) => name.startsWith('/_')));
   t.ok(Object.values(open.names.nodes).every((name) => name.startsWith('_')));
   t.ok([...Object.values(open.names.topics)].every(isProbeTopic), 'an appliance leaves them aside');
-  t.not(open.place.domainId, 5);
-  t.match(open.place, { discoveryRange: 'OFF', staticPeers: [] });
+  t.not(open.discovery.domainId, 5);
+  t.match(open.discovery, { discoveryRange: 'OFF', staticPeers: [] });
   const secured = await asked({ ...process.env, ROS_SECURITY_ENABLE: 'true' });
   t.match(secured, { publish: false, enclave: '/edge_health', names: { topics: { healthStatus: '/health_status' } } });
-  t.match(secured.place, { domainId: 5, discoveryRange: 'OFF' }, 'the domain that its enclave is allowed in');
+  t.match(secured.discovery, { domainId: 5, discoveryRange: 'OFF' }, 'the domain that its enclave is allowed in');
 });

@@ -1,14 +1,14 @@
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import type { GraphNames, GraphPlace } from '../graph.ts';
+import type { DiscoverySettings, GraphNames } from '../graph.ts';
 import { PROBE_NAME } from '../names.ts';
-import { isSecured, placeVariables } from './place.ts';
 import { environmentFor, type Prepared } from './prepared.ts';
+import { discoveryVariables, isSecured } from './ros-variables.ts';
 
 /** The request to the probe program, as JSON in its argument. */
 export interface ProbeRequest {
   readonly prepared: Prepared;
-  readonly place: GraphPlace;
+  readonly discovery: DiscoverySettings;
   readonly names: GraphNames;
   readonly enclave: string | null;
   /** Whether to publish a health status and wait until it is received. */
@@ -27,8 +27,8 @@ export interface User {
 export interface ProbeOptions {
   readonly program: URL;
   readonly environment: NodeJS.ProcessEnv;
-  /** The place of the service, whose domain the probe avoids. */
-  readonly place: GraphPlace;
+  /** The settings of the service, whose domain the probe avoids. */
+  readonly discovery: DiscoverySettings;
   readonly names: GraphNames;
   readonly enclave: string | null;
   readonly timeoutSeconds?: number;
@@ -89,12 +89,12 @@ function tryOnce(prepared: Prepared, options: ProbeOptions): Promise<string | nu
   const { program, enclave } = options;
   // An enclave's policy allows only the real names and domain; no message is published under them.
   const secured = isSecured(options.environment);
-  const { domainId: realDomain } = options.place;
+  const { domainId: realDomain } = options.discovery;
   // Humble has no range OFF, only localhost, so a separate domain isolates the probe from other processes of this host.
   const domainId = secured ? realDomain : PROBE_DOMAINS[realDomain === PROBE_DOMAINS[0] ? 1 : 0];
-  const place: GraphPlace = { domainId, discoveryRange: 'OFF', staticPeers: [] };
-  const request: ProbeRequest = { prepared, place, names: secured ? options.names : HIDDEN, enclave, publish: !secured };
-  const variables = placeVariables(prepared.distro, place);
+  const discovery: DiscoverySettings = { domainId, discoveryRange: 'OFF', staticPeers: [] };
+  const request: ProbeRequest = { prepared, discovery, names: secured ? options.names : HIDDEN, enclave, publish: !secured };
+  const variables = discoveryVariables(prepared.distro, discovery);
   const env: NodeJS.ProcessEnv = { ...(environmentFor(prepared, options.environment) ?? options.environment) };
   for (const [name, value] of Object.entries(variables)) env[name] = value ?? undefined;
   // The discovery server of Fast DDS connects participants of all discovery ranges.

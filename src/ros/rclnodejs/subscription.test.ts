@@ -28,7 +28,7 @@ function setUp(t: Test, topics: SubscribedTopics) {
     load: () => library.asRclnodejs(),
     prepared: { key: 'jazzy-2.2.0-1a2b3c4d', distro: 'jazzy', folder: '/nonexistent' },
     enclave: null,
-    place: { domainId: 42, discoveryRange: 'LOCALHOST', staticPeers: [] },
+    discovery: { domainId: 42, discoveryRange: 'LOCALHOST', staticPeers: [] },
     nodeName: 'listener',
     topics,
     listener: { onHealthStatus: (status, { topic }) => statuses.push([status, topic]), onAlert: (alert) => alerts.push(alert) },

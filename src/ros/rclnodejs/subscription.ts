@@ -2,9 +2,9 @@ import { rarely } from '../../rtps/log.ts';
 import type { Arrived, GraphSubscription, SubscriptionOptions } from '../subscription.ts';
 import { Arrivals } from './arrivals.ts';
 import { FIRST_SCAN_MS, type FollowedTopic, Follower, SCAN_MS, SPIN_MS } from './follower.ts';
-import { bareNode, type RclContext, type RclPlace, withRcl } from './library.ts';
+import { bareNode, type RclContext, type RclOptions, withRcl } from './library.ts';
 
-export interface RclnodejsSubscriptionOptions extends SubscriptionOptions, RclPlace {}
+export interface RclnodejsSubscriptionOptions extends SubscriptionOptions, RclOptions {}
 
 const LOG_PERIOD_SECONDS = 60;
 /** No received message is this process's own: node names are not empty. */

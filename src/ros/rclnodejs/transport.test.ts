@@ -52,7 +52,7 @@ function setUp(t: Test, { observe = true, offerShutdown = true, enclave, shutdow
     prepared: { key: 'jazzy-2.2.0-1a2b3c4d', distro: 'jazzy', folder: '/nonexistent' },
     enclave: enclave ?? null,
     shutdownServer: shutdownServer ?? null,
-    place: { domainId: 42, discoveryRange: 'LOCALHOST', staticPeers: ['10.0.0.1'] },
+    discovery: { domainId: 42, discoveryRange: 'LOCALHOST', staticPeers: ['10.0.0.1'] },
     names: graphNames({ node_name: 'health_monitor', namespace: '/brain' }, []),
     localNode: 'brain/health_monitor',
     observe: observe ? 'always' : 'never',

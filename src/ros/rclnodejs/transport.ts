@@ -6,10 +6,10 @@ import { type GraphOptions, type RosDetails, type RosTransport, type ShutdownSer
 import { GraphPublisher, type PublishedTopic } from '../publisher.ts';
 import { Arrivals } from './arrivals.ts';
 import { FIRST_SCAN_MS, SCAN_MS, SPIN_MS } from './follower.ts';
-import { type RclPlace, withRcl } from './library.ts';
+import { type RclOptions, withRcl } from './library.ts';
 import { Session } from './session.ts';
 
-export interface RclnodejsOptions extends GraphOptions, RclPlace {
+export interface RclnodejsOptions extends GraphOptions, RclOptions {
   /** Serves the safe shutdown instead of rclnodejs, whose service cannot identify callers; null: rclnodejs does, if it is offered. */
   readonly shutdownServer: ShutdownServer | null;
   readonly spinMilliseconds?: number;

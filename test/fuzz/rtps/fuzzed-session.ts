@@ -64,7 +64,7 @@ export class FuzzedSession {
     const monotonicSeconds = this.time.now;
     this.session = new Session(
       {
-        place: { domainId: 0, discoveryRange: 'SUBNET', staticPeers: [] },
+        discovery: { domainId: 0, discoveryRange: 'SUBNET', staticPeers: [] },
         names: graphNames({ node_name: 'health_monitor', namespace: null }, []),
         listener: {
           onHealthStatus: ({ node_name }) => {

@@ -86,7 +86,7 @@ t.test('rclnodejs works with the sourced ROS 2', { skip, timeout: 900_000 }, asy
       probe(prepared, {
         program: new URL('../../../src/ros/rclnodejs/probe-program.ts', import.meta.url),
         environment: { ...process.env, NODE_OPTIONS: '', ...environment },
-        place: { domainId: 0, discoveryRange: 'LOCALHOST', staticPeers: [] },
+        discovery: { domainId: 0, discoveryRange: 'LOCALHOST', staticPeers: [] },
         names: graphNames({ node_name: 'health_monitor', namespace: null }, []),
         enclave: null,
       });

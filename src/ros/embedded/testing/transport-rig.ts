@@ -60,7 +60,7 @@ export function transportRig(t: Test, options: Partial<GraphOptions> = {}): Tran
   const alerts: Alert[] = [];
   const left: string[] = [];
   const transport = new EmbeddedTransport({
-    place: { domainId: 0, discoveryRange: 'SUBNET', staticPeers: [] },
+    discovery: { domainId: 0, discoveryRange: 'SUBNET', staticPeers: [] },
     names: NAMES,
     listener: {
       onHealthStatus: (status) => statuses.push(status),

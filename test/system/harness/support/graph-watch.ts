@@ -1,14 +1,14 @@
 import { join } from 'node:path';
 import type { Alert } from '../../../../src/core/alerts/alert.ts';
 import type { HealthStatus } from '../../../../src/core/health-status.ts';
-import type { PlaceConfig } from '../../../../src/ros/environment.ts';
+import type { DiscoveryConfig } from '../../../../src/ros/environment.ts';
 import type { Host } from '../../../../testkit/network/network.ts';
 import { EventProcess, type EventRecord, type ProcessEnd } from '../../../../testkit/service/event-process.ts';
 import { ROOT } from '../../../../testkit/service/service.ts';
 
 export interface GraphWatchOptions {
   readonly transport?: 'auto' | 'embedded' | 'rclnodejs';
-  readonly ros?: PlaceConfig;
+  readonly ros?: DiscoveryConfig;
   readonly domainId?: number;
   readonly node?: string;
   readonly dataFolder?: string;

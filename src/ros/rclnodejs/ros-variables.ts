@@ -1,15 +1,15 @@
-import type { GraphPlace } from '../graph.ts';
+import type { DiscoverySettings } from '../graph.ts';
 
-/** Environment variables to set, or to remove where null, for a place on the graph. rcl reads them when it is initialized. */
-export function placeVariables(distro: string, place: GraphPlace): Readonly<Record<string, string | null>> {
-  const domain = { ROS_DOMAIN_ID: String(place.domainId) };
+/** Environment variables to set, or to remove where null, for these settings. rcl reads them when it is initialized. */
+export function discoveryVariables(distro: string, discovery: DiscoverySettings): Readonly<Record<string, string | null>> {
+  const domain = { ROS_DOMAIN_ID: String(discovery.domainId) };
   // Humble supports neither discovery ranges nor static peers.
-  const isLocal = place.discoveryRange === 'LOCALHOST' || place.discoveryRange === 'OFF';
+  const isLocal = discovery.discoveryRange === 'LOCALHOST' || discovery.discoveryRange === 'OFF';
   if (distro === 'humble') return { ...domain, ROS_LOCALHOST_ONLY: isLocal ? '1' : '0' };
   return {
     ...domain,
-    ROS_AUTOMATIC_DISCOVERY_RANGE: place.discoveryRange,
-    ROS_STATIC_PEERS: place.staticPeers.length === 0 ? null : place.staticPeers.join(';'),
+    ROS_AUTOMATIC_DISCOVERY_RANGE: discovery.discoveryRange,
+    ROS_STATIC_PEERS: discovery.staticPeers.length === 0 ? null : discovery.staticPeers.join(';'),
     // Later distributions still read it, and it overrides the range.
     ROS_LOCALHOST_ONLY: null,
   };
