@@ -1,4 +1,4 @@
-import { quantile as quantileOf } from '../../src/core/statistics/summary.ts';
+import { quantile as quantileOf } from '../../src/core/statistics/quantile.ts';
 
 /** Same as in core, but throws for an empty list, because a benchmark that measured nothing must fail. */
 export function quantile(values: ArrayLike<number>, share: number): number {

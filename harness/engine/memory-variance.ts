@@ -1,4 +1,4 @@
-import { median } from '../../src/core/statistics/summary.ts';
+import { median } from '../../src/core/statistics/quantile.ts';
 import { type Point, theilSen } from './theil-sen.ts';
 
 export const WARM_UP_SECONDS = 3600;

@@ -1,4 +1,4 @@
-import { median } from '../../src/core/statistics/summary.ts';
+import { median } from '../../src/core/statistics/quantile.ts';
 
 export interface Point {
   readonly at: number;

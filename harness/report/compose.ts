@@ -1,4 +1,4 @@
-import { median } from '../../src/core/statistics/summary.ts';
+import { median } from '../../src/core/statistics/quantile.ts';
 import { formatDuration } from '../../src/core/time/duration.ts';
 import { isoUtc } from '../../src/core/time/time.ts';
 import { stabilityOf } from '../engine/criteria/stability.ts';

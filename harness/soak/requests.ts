@@ -1,5 +1,5 @@
 import type { RestClient } from '../../src/client/rest.ts';
-import { quantile } from '../../src/core/statistics/summary.ts';
+import { quantile } from '../../src/core/statistics/quantile.ts';
 import { DAY_MS, isoUtc } from '../../src/core/time/time.ts';
 
 export interface EndpointResult {

@@ -1,4 +1,4 @@
-import { median } from '../../../src/core/statistics/summary.ts';
+import { median } from '../../../src/core/statistics/quantile.ts';
 import type { ReportSeries } from '../document.ts';
 import { momentAt } from '../figures.ts';
 import { type Lane, runEvents } from '../tables.ts';

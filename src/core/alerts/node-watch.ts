@@ -1,6 +1,6 @@
 import type { HealthStatus } from '../health-status.ts';
 import { METRICS } from '../metrics.ts';
-import { quantile } from '../statistics/summary.ts';
+import { quantile } from '../statistics/quantile.ts';
 import { DAY_MS } from '../time/time.ts';
 import { STATUSES } from './alert.ts';
 import { initialStaleState, type StaleChange, type StaleState, stepStale } from './episode.ts';

@@ -7,6 +7,11 @@ export const MINUTE_MS = 60_000;
 export const HOUR_MS = 3_600_000;
 export const DAY_MS = 86_400_000;
 
+/** Start of the hour (UTC) that contains a time. */
+export function hourOf(timestampMs: number): number {
+  return Math.floor(timestampMs / HOUR_MS) * HOUR_MS;
+}
+
 /** Tolerance for comparing durations, which are sums and differences of floating-point seconds. */
 export const EPSILON_SECONDS = 1e-6;
 

@@ -93,8 +93,6 @@ export class SamplingHistory {
   }
 }
 
-const NONE: readonly ClockEvent[] = [];
-
 function overlap(fromMs: number, toMs: number, otherFromMs: number, otherToMs: number): number {
   return Math.max(0, Math.min(toMs, otherToMs) - Math.max(fromMs, otherFromMs));
 }
@@ -108,8 +106,12 @@ function skippedTotalMs(events: readonly ClockEvent[], fromMs: number, toMs: num
   return passed;
 }
 
-/** Time in a range in which no sample can lie, because the wall clock skipped it by forward steps and suspends. */
+/**
+ * Time in a range in which no sample can lie, because the wall clock skipped it by forward steps and suspends. A jump is detected only
+ * some time after the clock made it, possibly after the next sample, so a range may begin or end inside one.
+ */
 export function skippedMs(events: readonly ClockEvent[], fromMs: number, toMs: number): number {
+  if (events.length === 0 || toMs <= fromMs) return 0;
   return Math.min(skippedTotalMs(events, fromMs, toMs), toMs - fromMs);
 }
 
@@ -136,7 +138,7 @@ export function clockTimeMs(events: readonly ClockEvent[], fromMs: number, toMs:
  * gap. Empty if the range does not extend into the future.
  */
 export function futureJump(events: readonly ClockEvent[], nowMs: number, toMs: number, firstSeenMs: number): readonly ClockEvent[] {
-  if (toMs <= nowMs) return NONE;
+  if (toMs <= nowMs) return [];
   let untilMs = toMs;
   for (const { timestamp_ms, delta_seconds } of events) {
     if (delta_seconds < 0 && timestamp_ms - delta_seconds * 1000 > nowMs) {
@@ -144,14 +146,4 @@ export function futureJump(events: readonly ClockEvent[], nowMs: number, toMs: n
     }
   }
   return [{ kind: 'step', timestamp_ms: untilMs, delta_seconds: (untilMs - nowMs) / 1000 }];
-}
-
-/**
- * The forward jumps between two times, as one event at the second time. A jump is detected only some time after the clock made it,
- * possibly after the next sample, and a range may end inside one. Steps back create no gap.
- */
-export function jumpsBetween(events: readonly ClockEvent[], fromMs: number, toMs: number): readonly ClockEvent[] {
-  if (events.length === 0 || toMs <= fromMs) return NONE;
-  const skipped = skippedMs(events, fromMs, toMs);
-  return skipped === 0 ? NONE : [{ kind: 'step', timestamp_ms: toMs, delta_seconds: skipped / 1000 }];
 }

@@ -1,8 +1,15 @@
 import { STATUSES, type Status } from '../../core/alerts/alert.ts';
 import { METRICS, type Metric } from '../../core/metrics.ts';
 import type { Aggregate, AggregateQuery, HistoryPage, HistoryQuery, MetricAggregate, Order, TimeRange } from '../../core/ports.ts';
+import type { ClockEvent } from '../../core/time/clock-watch.ts';
+import { DAY_MS, HOUR_MS, hourOf, isoUtc, MINUTE_MS } from '../../core/time/time.ts';
+import type { Archive } from '../database/archive.ts';
+import { clockTimeMs, futureJump } from '../events/clock-events.ts';
+import { StepTable } from '../rollups/step-table.ts';
 import {
-  bridgeEnds,
+  addGap,
+  addRow,
+  addStretch,
   emptyHistograms,
   emptySummary,
   type Histograms,
@@ -11,13 +18,7 @@ import {
   percentiles,
   type Summary,
   standardDeviationOf,
-} from '../../core/statistics/summary.ts';
-import type { ClockEvent } from '../../core/time/clock-watch.ts';
-import { DAY_MS, HOUR_MS, isoUtc, MINUTE_MS } from '../../core/time/time.ts';
-import type { Archive } from '../database/archive.ts';
-import { clockTimeMs, futureJump, jumpsBetween } from '../events/clock-events.ts';
-import { StepTable } from '../rollups/step-table.ts';
-import { addRow, addStretch, hourOf } from '../rollups/tiers.ts';
+} from '../rollups/summary.ts';
 import { emptyPage } from '../samples/chunk.ts';
 
 export function history(archive: Archive, query: HistoryQuery): HistoryPage {
@@ -249,12 +250,10 @@ function toAggregate(archive: Archive, node: string, bucket: Bucket, known: { fr
   const toMs = Math.min(bucket.toMs, nowMs);
   if (toMs > fromMs) {
     const { clockEvents } = archive.sampling;
-    const measured = summary.received > 0;
-    const jumps = [
-      ...jumpsBetween(clockEvents, fromMs, measured ? summary.firstMs : toMs),
-      ...(measured ? jumpsBetween(clockEvents, summary.lastMs, toMs) : []),
-    ];
-    bridgeEnds(summary, fromMs, toMs, archive.sampling.periodMsAt(node, toMs), jumps);
+    const periodMs = archive.sampling.periodMsAt(node, toMs);
+    const { firstMs, lastMs, received } = summary;
+    addGap(summary, fromMs, received === 0 ? toMs : firstMs, periodMs, clockEvents);
+    if (received > 0) addGap(summary, lastMs, toMs, periodMs, clockEvents);
   }
   const expected = bucket.toMs > fromMs ? expectedSamples(archive, node, { fromMs, toMs: bucket.toMs }, nowMs) : 0;
   const metrics = {} as Record<Metric, MetricAggregate>;

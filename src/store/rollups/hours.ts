@@ -1,15 +1,14 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { StepValue } from '../../core/ports.ts';
-import type { Histograms, Summary } from '../../core/statistics/summary.ts';
-import { HOUR_MS, MINUTE_MS } from '../../core/time/time.ts';
+import { HOUR_MS, hourOf, MINUTE_MS } from '../../core/time/time.ts';
 import { isDamage } from '../database/database.ts';
 import type { NodeTable } from '../database/node-table.ts';
 import type { SamplingHistory } from '../events/clock-events.ts';
 import type { Columns } from '../samples/chunk.ts';
 import type { PendingPart, RawSamples } from '../samples/raw-samples.ts';
 import { StepTable } from './step-table.ts';
+import { addToHour, emptyHour, type Histograms, type HourRecord, type Summary } from './summary.ts';
 import { decodeHour, decodeMinutes, decodeMinuteTable, encodeHour, encodeMinutes } from './summary-codec.ts';
-import { addToHour, emptyHour, type HourRecord, hourOf } from './tiers.ts';
 
 export interface HourSources {
   readonly nodes: NodeTable;

@@ -1,8 +1,8 @@
-import { STATUSES, type Status } from '../../core/alerts/alert.ts';
+import { STATUSES } from '../../core/alerts/alert.ts';
 import { METRICS } from '../../core/metrics.ts';
 import type { HistoryPage, StepValue } from '../../core/ports.ts';
-import { type Summary, worstOfSummary } from '../../core/statistics/summary.ts';
 import { emptyPage } from '../samples/chunk.ts';
+import { type Summary, worstOfSummary } from './summary.ts';
 
 const WIDTH = METRICS.length;
 
@@ -53,7 +53,7 @@ export class StepTable {
   }
 
   addSummary(summary: Summary): void {
-    this.addStatus(indexOf(worstOfSummary(summary)));
+    this.addStatus(worstOfSummary(summary));
     summary.metrics.forEach(({ count, max, min, sum }, m) => {
       if (count > 0) this.addMetric(m, count, { mean: sum, min, max }[this.value]);
     });
@@ -86,8 +86,4 @@ export class StepTable {
     }
     return { ...page, count: this.count, more };
   }
-}
-
-function indexOf(status: Status): number {
-  return STATUSES.indexOf(status);
 }

@@ -6,8 +6,8 @@ import { runs, SEED } from '../../../testkit/effort.ts';
 import { STATUSES } from '../../core/alerts/alert.ts';
 import { HOUR_MS } from '../../core/time/time.ts';
 import { type Row, toColumns } from '../testing/rows.ts';
+import { addToHour, emptyHour, type HourRecord } from './summary.ts';
 import { decodeHour, decodeMinutes, encodeHour, encodeMinutes } from './summary-codec.ts';
-import { addToHour, emptyHour, type HourRecord } from './tiers.ts';
 
 const HOUR = 500_000 * HOUR_MS;
 

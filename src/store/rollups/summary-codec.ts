@@ -2,10 +2,10 @@ import { deflateSync, inflateSync } from 'node:zlib';
 import { STATUSES } from '../../core/alerts/alert.ts';
 import { METRICS } from '../../core/metrics.ts';
 import type { StepValue } from '../../core/ports.ts';
-import { emptySummary, type Histogram, type Histograms, type Summary } from '../../core/statistics/summary.ts';
 import { MINUTE_MS } from '../../core/time/time.ts';
 import { ByteReader, ByteWriter } from '../samples/chunk.ts';
 import { StepTable } from './step-table.ts';
+import { emptySummary, type Histogram, type Histograms, type Summary } from './summary.ts';
 
 // Blobs are compressed, to half the size or less, and end with a checksum: at 300 nodes that spares 130 MB written per day.
 

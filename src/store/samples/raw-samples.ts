@@ -1,9 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { fingerprint, type KnownNode, type Stamp } from '../../core/alerts/node-watch.ts';
 import type { Order } from '../../core/ports.ts';
-import { HOUR_MS } from '../../core/time/time.ts';
+import { HOUR_MS, hourOf } from '../../core/time/time.ts';
 import type { NodeTable } from '../database/node-table.ts';
-import { hourOf } from '../rollups/tiers.ts';
 import type { Columns } from './chunk.ts';
 import { RawTable } from './raw-table.ts';
 import { compareCursors, type SegmentPart } from './recorded.ts';

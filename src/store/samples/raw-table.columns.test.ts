@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { runs, SEED } from '../../../testkit/effort.ts';
-import { HOUR_MS } from '../../core/time/time.ts';
-import { hourOf } from '../rollups/tiers.ts';
+import { HOUR_MS, hourOf } from '../../core/time/time.ts';
 import { type Row, row, series, toColumns, toRows } from '../testing/rows.ts';
 import { joinSorted, MAX_CHUNK_MS, splitIntoChunks } from './raw-table.ts';
 

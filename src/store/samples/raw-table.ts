@@ -1,8 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import type { Order } from '../../core/ports.ts';
-import { HOUR_MS, MINUTE_MS } from '../../core/time/time.ts';
-import { hourOf } from '../rollups/tiers.ts';
+import { HOUR_MS, hourOf, MINUTE_MS } from '../../core/time/time.ts';
 import { type Columns, decodeChunk, emptyColumns, encodeChunk } from './chunk.ts';
 import { RawHours, type SegmentRange } from './raw-hours.ts';
 

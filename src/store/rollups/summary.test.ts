@@ -1,18 +1,19 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { runs, SEED } from '../../../testkit/effort.ts';
-import { STATUSES, type Status } from '../alerts/alert.ts';
-import { METRICS, type Readings } from '../metrics.ts';
-import type { ClockEvent } from '../time/clock-watch.ts';
+import { STATUSES, type Status } from '../../core/alerts/alert.ts';
+import { METRICS, type Readings } from '../../core/metrics.ts';
+import type { ClockEvent } from '../../core/time/clock-watch.ts';
+import { toColumns } from '../testing/rows.ts';
 import {
-  addSample,
-  bridgeEnds,
+  addGap,
+  addRow,
+  addStretch,
   emptyHistograms,
   emptySummary,
-  gapMs,
+  type Histograms,
   meanOf,
   mergeAllHistograms,
-  mergeSummary,
   percentiles,
   type Summary,
   standardDeviationOf,
@@ -28,10 +29,15 @@ interface Row {
   readonly status: Status;
 }
 
-function summarize(rows: readonly Row[], events: readonly ClockEvent[] = []): Summary {
+function summarize(rows: readonly Row[], events: readonly ClockEvent[] = [], histograms: Histograms | null = null): Summary {
   const summary = emptySummary();
-  for (const { timestampMs, readings, status } of rows) addSample(summary, null, timestampMs, readings, status, PERIOD_MS, events);
+  const columns = toColumns(rows.map(({ readings, ...row }) => ({ ...row, values: METRICS.map((metric) => readings[metric]) })));
+  for (let i = 0; i < columns.count; i += 1) addRow(summary, histograms, columns, i, PERIOD_MS, events);
   return summary;
+}
+
+function worstStatus(summary: Summary): Status | undefined {
+  return STATUSES[worstOfSummary(summary)];
 }
 
 /** Samples at these times, all of one status. */
@@ -46,7 +52,7 @@ t.test('no samples have no mean and no deviation, and their status is UNKNOWN', 
     t.equal(meanOf(metric), null);
     t.equal(standardDeviationOf(metric), null);
   }
-  t.equal(worstOfSummary(summary), 'UNKNOWN');
+  t.equal(worstStatus(summary), 'UNKNOWN');
 });
 
 t.test('each metric has its own minimum, maximum, mean, deviation and last value', async (t) => {
@@ -64,9 +70,8 @@ t.test('each metric has its own minimum, maximum, mean, deviation and last value
 
 t.test('an unavailable reading is skipped, not counted as 0, and the last value stays the last measured', async (t) => {
   const histograms = emptyHistograms();
-  const summary = emptySummary();
-  addSample(summary, histograms, 0, { ...idle, temperature: 50 }, 'OK', PERIOD_MS, []);
-  addSample(summary, histograms, 1000, { ...idle, temperature: null }, 'OK', PERIOD_MS, []);
+  const rows = [...samplesAt([0], 'OK', { ...idle, temperature: 50 }), ...samplesAt([1000], 'OK', { ...idle, temperature: null })];
+  const summary = summarize(rows, [], histograms);
   t.match(summary.metrics[3], { count: 1, sum: 50, min: 50, max: 50, last: 50 });
   t.match(summary.metrics[0], { count: 2 });
   t.equal(summary.received, 2);
@@ -103,8 +108,8 @@ t.test('time in a suspend is no gap', async (t) => {
 
 t.test('a clock set forward is no gap', async (t) => {
   const events: ClockEvent[] = [{ kind: 'step', timestamp_ms: 3_601_000, delta_seconds: 3600 }];
-  t.equal(gapMs(0, 3_601_000, events), 1000);
-  t.equal(gapMs(3_601_000, 3_602_000, events), 1000, 'the step affects only the samples on both sides of it');
+  t.equal(summarize(samplesAt([0, 3_601_000]), events).longestGapMs, 1000);
+  t.equal(summarize(samplesAt([3_601_000, 3_602_000]), events).longestGapMs, 1000, 'the step affects only the samples on both sides of it');
 });
 
 t.test('a clock set back is no gap, neither at the step nor among the earlier samples of the same times', async (t) => {
@@ -117,8 +122,8 @@ t.test('a clock set back is no gap, neither at the step nor among the earlier sa
 });
 
 t.test('no gap is negative', async (t) => {
-  t.equal(gapMs(100_000, 41_000, []), 0);
-  t.equal(gapMs(0, 1000, [{ kind: 'suspend', timestamp_ms: 1000, delta_seconds: 2 }]), 0);
+  t.equal(summarize(samplesAt([100_000, 41_000])).longestGapMs, 0);
+  t.equal(summarize(samplesAt([0, 1000]), [{ kind: 'suspend', timestamp_ms: 1000, delta_seconds: 2 }]).longestGapMs, 0);
 });
 
 t.test('equal values have no deviation, despite rounding of their squares', async (t) => {
@@ -133,34 +138,35 @@ t.test('equal values have no deviation, despite rounding of their squares', asyn
 
 t.test('gaps at both ends of a range count', async (t) => {
   const summary = summarize(samplesAt([10_000, 11_000]));
-  bridgeEnds(summary, 0, 41_000, PERIOD_MS, []);
+  addGap(summary, 0, 10_000, PERIOD_MS, []);
+  addGap(summary, 11_000, 41_000, PERIOD_MS, []);
   t.equal(summary.longestGapMs, 30_000);
   t.same(summary.statusMs, [2000, 0, 0, 0, 9000 + 29_000]);
 });
 
 t.test('a range without samples is one gap, and UNKNOWN', async (t) => {
   const summary = emptySummary();
-  bridgeEnds(summary, 0, 60_000, PERIOD_MS, []);
+  addGap(summary, 0, 60_000, PERIOD_MS, []);
   t.equal(summary.longestGapMs, 60_000);
-  t.equal(worstOfSummary(summary), 'UNKNOWN');
+  t.equal(worstStatus(summary), 'UNKNOWN');
 });
 
 t.test('the worst status represents the whole, and gaps never outweigh measured statuses', async (t) => {
-  t.equal(worstOfSummary(summarize(samplesAt([0, 60_000]))), 'OK');
-  t.equal(worstOfSummary(summarize([...samplesAt([0]), ...samplesAt([1000], 'WARNING')])), 'WARNING');
-  t.equal(worstOfSummary(summarize([...samplesAt([0], 'CRITICAL'), ...samplesAt([1000], 'WARNING')])), 'CRITICAL');
-  t.equal(worstOfSummary(summarize(samplesAt([0], 'UNKNOWN'))), 'UNKNOWN');
+  t.equal(worstStatus(summarize(samplesAt([0, 60_000]))), 'OK');
+  t.equal(worstStatus(summarize([...samplesAt([0]), ...samplesAt([1000], 'WARNING')])), 'WARNING');
+  t.equal(worstStatus(summarize([...samplesAt([0], 'CRITICAL'), ...samplesAt([1000], 'WARNING')])), 'CRITICAL');
+  t.equal(worstStatus(summarize(samplesAt([0], 'UNKNOWN'))), 'UNKNOWN');
 });
 
 t.test('merging an empty summary has no effect, and the source is not modified', async (t) => {
   const rows = samplesAt([0, 1000]);
   const summary = summarize(rows);
-  mergeSummary(summary, emptySummary(), PERIOD_MS, []);
+  addStretch(summary, emptySummary(), PERIOD_MS, []);
   t.same(summary, summarize(rows));
-  mergeSummary(emptySummary(), summary, PERIOD_MS, []);
-  mergeSummary(summary, summarize(samplesAt([2000])), PERIOD_MS, []);
+  addStretch(emptySummary(), summary, PERIOD_MS, []);
+  addStretch(summary, summarize(samplesAt([2000])), PERIOD_MS, []);
   const later = summarize(samplesAt([3000]));
-  mergeSummary(summary, later, PERIOD_MS, []);
+  addStretch(summary, later, PERIOD_MS, []);
   t.same(later, summarize(samplesAt([3000])));
 });
 
@@ -202,12 +208,9 @@ t.test('summaries merged in any split equal the direct computation from all samp
       const histograms = emptyHistograms();
       const bounds = [0, ...cuts.filter((cut) => cut < rows.length).sort((a, b) => a - b), rows.length];
       for (let i = 1; i < bounds.length; i += 1) {
-        const part = emptySummary();
         const partHistograms = emptyHistograms();
-        for (const row of rows.slice(bounds[i - 1], bounds[i])) {
-          addSample(part, partHistograms, row.timestampMs, row.readings, row.status, PERIOD_MS, events);
-        }
-        mergeSummary(merged, part, PERIOD_MS, events);
+        const part = summarize(rows.slice(bounds[i - 1], bounds[i]), events, partHistograms);
+        addStretch(merged, part, PERIOD_MS, events);
         mergeAllHistograms(histograms, partHistograms);
         merges += 1;
       }

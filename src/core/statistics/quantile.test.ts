@@ -1,5 +1,5 @@
 import t from 'tap';
-import { median, quantile } from './summary.ts';
+import { median, quantile } from './quantile.ts';
 
 t.test('median: the middle value, or the mean of the two middle ones', async (t) => {
   t.ok(Number.isNaN(median(new Float64Array())));

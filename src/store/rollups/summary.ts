@@ -1,7 +1,10 @@
-import { STATUSES, type Status } from '../alerts/alert.ts';
-import { STALE_AFTER_PERIODS } from '../health-status.ts';
-import { METRICS, type Readings } from '../metrics.ts';
-import type { ClockEvent } from '../time/clock-watch.ts';
+import { STATUSES } from '../../core/alerts/alert.ts';
+import { STALE_AFTER_PERIODS } from '../../core/health-status.ts';
+import { METRICS } from '../../core/metrics.ts';
+import type { ClockEvent } from '../../core/time/clock-watch.ts';
+import { MINUTE_MS } from '../../core/time/time.ts';
+import { skippedMs } from '../events/clock-events.ts';
+import type { Columns } from '../samples/chunk.ts';
 
 /** Running statistics of one metric over the samples that had a reading. */
 export interface MetricSummary {
@@ -48,62 +51,55 @@ export function emptyHistograms(): Histograms {
   return METRICS.map(() => new Map());
 }
 
-/**
- * The time without a sample between two samples, minus clock jumps and suspends in between, which are not gaps in the measurement. A step
- * back makes the difference negative, which counts as no gap. The step is not added back: samples from before the step with the
- * same wall-clock times would otherwise seem that far apart.
- */
-export function gapMs(fromMs: number, toMs: number, events: readonly ClockEvent[]): number {
-  let gap = toMs - fromMs;
-  for (const event of events) {
-    if (event.delta_seconds > 0 && event.timestamp_ms > fromMs && event.timestamp_ms <= toMs) gap -= event.delta_seconds * 1000;
-  }
-  return Math.max(0, gap);
-}
-
 function addStatusMs({ statusMs }: Summary, index: number, ms: number): void {
   statusMs[index] = (statusMs[index] as number) + ms;
 }
 
-function bridge(summary: Summary, gap: number, periodMs: number): void {
+/**
+ * Counts the time without a sample between two times, less what the wall clock skipped, which is no gap in the measurement. A step back
+ * makes the difference negative, which counts as no gap. The step is not added back: samples from before the step with the same
+ * wall-clock times would otherwise seem that far apart.
+ */
+export function addGap(summary: Summary, fromMs: number, toMs: number, periodMs: number, events: readonly ClockEvent[]): void {
+  const gap = Math.max(0, toMs - fromMs - skippedMs(events, fromMs, toMs));
   if (gap > summary.longestGapMs) summary.longestGapMs = gap;
   if (gap > STALE_AFTER_PERIODS * periodMs) addStatusMs(summary, UNKNOWN, gap - periodMs);
 }
 
-/** Adds the next sample in time. `periodMs` is the time that the sample counts for in `statusMs`. */
-export function addSample(
+/** Adds row `i`, the next sample in time. `periodMs` is the time that the sample counts for in `statusMs`. */
+export function addRow(
   summary: Summary,
   histograms: Histograms | null,
-  timestampMs: number,
-  readings: Readings,
-  status: Status,
+  columns: Columns,
+  i: number,
   periodMs: number,
   events: readonly ClockEvent[],
 ): void {
+  const timestampMs = columns.timestampMs[i] as number;
   if (summary.received === 0) summary.firstMs = timestampMs;
-  else bridge(summary, gapMs(summary.lastMs, timestampMs, events), periodMs);
+  else addGap(summary, summary.lastMs, timestampMs, periodMs, events);
   summary.received += 1;
   summary.lastMs = timestampMs;
-  addStatusMs(summary, STATUSES.indexOf(status), periodMs);
-  for (let i = 0; i < METRICS.length; i += 1) {
-    const value = readings[METRICS[i] as (typeof METRICS)[number]];
-    if (value === null) continue;
-    const metric = summary.metrics[i] as MetricSummary;
+  addStatusMs(summary, columns.status[i] as number, periodMs);
+  for (let m = 0; m < METRICS.length; m += 1) {
+    const value = (columns.metrics[m] as Float64Array)[i] as number;
+    if (Number.isNaN(value)) continue;
+    const metric = summary.metrics[m] as MetricSummary;
     metric.count += 1;
     metric.sum += value;
     metric.sumOfSquares += value * value;
     if (value < metric.min) metric.min = value;
     if (value > metric.max) metric.max = value;
     metric.last = value;
-    if (histograms) addToHistogram(histograms[i] as Histogram, value);
+    if (histograms) addToHistogram(histograms[m] as Histogram, value);
   }
 }
 
 /** Appends a later time span; the gap between the two counts. */
-export function mergeSummary(into: Summary, later: Summary, periodMs: number, events: readonly ClockEvent[]): void {
+export function addStretch(into: Summary, later: Summary, periodMs: number, events: readonly ClockEvent[]): void {
   if (later.received === 0) return;
   if (into.received === 0) into.firstMs = later.firstMs;
-  else bridge(into, gapMs(into.lastMs, later.firstMs, events), periodMs);
+  else addGap(into, into.lastMs, later.firstMs, periodMs, events);
   into.received += later.received;
   into.lastMs = later.lastMs;
   into.longestGapMs = Math.max(into.longestGapMs, later.longestGapMs);
@@ -125,19 +121,10 @@ export function mergeAllHistograms(into: Histograms, from: Histograms): void {
   for (let i = 0; i < METRICS.length; i += 1) mergeHistograms(into[i] as Histogram, from[i] as Histogram);
 }
 
-/** Counts the gaps at both ends of a requested range. */
-export function bridgeEnds(summary: Summary, fromMs: number, toMs: number, periodMs: number, events: readonly ClockEvent[]): void {
-  if (summary.received === 0) {
-    bridge(summary, gapMs(fromMs, toMs, events), periodMs);
-    return;
-  }
-  bridge(summary, gapMs(fromMs, summary.firstMs, events), periodMs);
-  bridge(summary, gapMs(summary.lastMs, toMs, events), periodMs);
-}
-
-/** The worst status measured in the span. */
-export function worstOfSummary({ statusMs }: Summary): Status {
-  return STATUSES[statusMs.findLastIndex((ms, index) => index !== UNKNOWN && ms > 0)] ?? 'UNKNOWN';
+/** Index of the worst status measured in the span; that of UNKNOWN if none was. */
+export function worstOfSummary({ statusMs }: Summary): number {
+  const worst = statusMs.findLastIndex((ms, index) => index !== UNKNOWN && ms > 0);
+  return worst < 0 ? UNKNOWN : worst;
 }
 
 /** Null if nothing was measured. */
@@ -150,6 +137,33 @@ export function standardDeviationOf(metric: MetricSummary): number | null {
   if (metric.count === 0) return null;
   const mean = metric.sum / metric.count;
   return Math.sqrt(Math.max(0, metric.sumOfSquares / metric.count - mean * mean));
+}
+
+/** One hour of one node as built from its samples: 60 minutes, their total, and the histograms for percentiles. */
+export interface HourRecord {
+  readonly hourMs: number;
+  readonly minutes: Map<number, Summary>;
+  readonly summary: Summary;
+  readonly histograms: Histograms;
+  /** The database has this hour with fewer samples, so it must be written again. */
+  readonly wasWritten: boolean;
+}
+
+export function emptyHour(hourMs: number, wasWritten = false): HourRecord {
+  return { hourMs, minutes: new Map(), summary: emptySummary(), histograms: emptyHistograms(), wasWritten };
+}
+
+/** Adds row `i`, which must lie in the hour. */
+export function addToHour(hour: HourRecord, columns: Columns, i: number, periodMs: number, events: readonly ClockEvent[]): void {
+  const timestampMs = columns.timestampMs[i] as number;
+  const minute = Math.floor((timestampMs - hour.hourMs) / MINUTE_MS);
+  let summary = hour.minutes.get(minute);
+  if (!summary) {
+    summary = emptySummary();
+    hour.minutes.set(minute, summary);
+  }
+  addRow(summary, null, columns, i, periodMs, events);
+  addRow(hour.summary, hour.histograms, columns, i, periodMs, events);
 }
 
 /** Width of a histogram's bin in the metric's unit; percentiles are accurate to half of it. */
@@ -195,18 +209,4 @@ export function percentiles(histogram: Histogram, quantiles: readonly number[]):
     }
     return null;
   });
-}
-
-/** The smallest value such that at least `share` (0 to 1) of the values do not exceed it (nearest rank); NaN of no values. */
-export function quantile(values: ArrayLike<number>, share: number): number {
-  const sorted = new Float64Array(values).sort();
-  return sorted[Math.min(sorted.length - 1, Math.max(0, Math.ceil(share * sorted.length) - 1))] ?? Number.NaN;
-}
-
-/** The median: the middle value, or the mean of the two middle ones; NaN of no values. */
-export function median(values: ArrayLike<number>): number {
-  const sorted = new Float64Array(values).sort();
-  const half = sorted.length >> 1;
-  const upper = sorted[half] ?? Number.NaN;
-  return sorted.length % 2 === 1 ? upper : ((sorted[half - 1] ?? Number.NaN) + upper) / 2;
 }
