@@ -18,16 +18,16 @@ import type { Columns } from '../samples/chunk.ts';
 /** Requests to the store's thread and their responses. Requests of one queue are served in order. */
 export interface Operations {
   open: { request: OpenRequest; answer: OpenAnswer };
-  append: { request: { segment: number; node: string; columns: Columns; isNewcomer: boolean }; answer: null };
+  append: { request: { segment: number; node: string; columns: Columns; isNewcomer: boolean } };
   commit: { request: { segment: number }; answer: Written };
-  forget: { request: { segment: number }; answer: null };
+  forget: { request: { segment: number } };
   /** Drops a newcomer. */
-  drop: { request: { node: string }; answer: null };
+  drop: { request: { node: string } };
   /** Returns whether the change is new. */
   alert: { request: { alert: Alert; cursor: RecordCursor }; answer: boolean };
-  rate: { request: { node: string; hertz: number; sinceMs: number }; answer: null };
-  clockEvent: { request: ClockEvent; answer: null };
-  shutdown: { request: ShutdownRecord; answer: null };
+  rate: { request: { node: string; hertz: number; sinceMs: number } };
+  clockEvent: { request: ClockEvent };
+  shutdown: { request: ShutdownRecord };
   history: { request: HistoryQuery; answer: HistoryPage };
   aggregate: { request: AggregateQuery; answer: Aggregate[] };
   alerts: { request: AlertQuery; answer: AlertPage };
@@ -35,12 +35,15 @@ export interface Operations {
   clockEvents: { request: { limit: number }; answer: ClockEvent[] };
   shutdowns: { request: ShutdownQuery; answer: ShutdownRecord[] };
   /** Fills an empty file with a copy of the database and unlinks it. Other requests are served meanwhile. */
-  snapshot: { request: { path: string }; answer: null };
-  cancelSnapshot: { request: null; answer: null };
-  close: { request: null; answer: null };
+  snapshot: { request: { path: string } };
+  cancelSnapshot: { request: null };
+  close: { request: null };
 }
 
 export type Operation = keyof Operations;
+
+// biome-ignore lint/suspicious/noConfusingVoidType: the handler of an operation without an answer returns the void of the method it calls.
+export type Answer<O extends Operation> = Operations[O] extends { readonly answer: infer A } ? A : void;
 
 export interface OpenRequest {
   readonly path: string;

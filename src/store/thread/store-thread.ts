@@ -4,7 +4,7 @@ import type { Log, StorageState } from '../../core/ports.ts';
 import { isoUtc } from '../../core/time/time.ts';
 import { Backlog, type WaitingSegment } from '../spool/backlog.ts';
 import type { SegmentRecorder } from '../spool/segment-recorder.ts';
-import type { Leftover, OpenAnswer, Operation, Operations, Written } from './protocol.ts';
+import type { Answer, Leftover, OpenAnswer, Operation, Operations, Written } from './protocol.ts';
 import { hangText, REAL_TIMERS, type Timer, type Timers, WorkerClient, type WorkerListener } from './worker-client.ts';
 
 /** Interval of retries while writing fails. */
@@ -104,16 +104,12 @@ export class StoreThread {
     }
     this.#recorder.close();
     if (!client) return;
-    await client.request('close', null).catch(() => null); // A terminated thread has closed the database.
+    await client.request('close', null).catch(() => undefined); // A terminated thread has closed the database.
     await client.end();
     this.#client = null;
   }
 
-  request<O extends Operation>(
-    operation: O,
-    body: Operations[O]['request'],
-    transfer?: readonly ArrayBuffer[],
-  ): Promise<Operations[O]['answer']> {
+  request<O extends Operation>(operation: O, body: Operations[O]['request'], transfer?: readonly ArrayBuffer[]): Promise<Answer<O>> {
     if (!this.#client) return Promise.reject(new Error('the store is not open'));
     return this.#client.request(operation, body, transfer);
   }
@@ -124,7 +120,7 @@ export class StoreThread {
   }
 
   /** Waits for a write for at most DURABLE_DEADLINE_MS. Resolves with null when it failed, which degrades the store, or takes longer. */
-  async requestDurably<O extends Operation>(operation: O, body: Operations[O]['request']): Promise<Operations[O]['answer'] | null> {
+  async requestDurably<O extends Operation>(operation: O, body: Operations[O]['request']): Promise<Answer<O> | null> {
     const saved = this.request(operation, body).catch((error: Error) => {
       this.#degrade(error.message);
       return null;

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import type { Operation, Operations, Reply, Request } from './protocol.ts';
+import type { Answer, Operation, Operations, Reply, Request } from './protocol.ts';
 
 /** An error thrown in the worker, with its original name. */
 export class StoreError extends Error {
@@ -82,11 +82,7 @@ export class WorkerClient {
     });
   }
 
-  request<O extends Operation>(
-    operation: O,
-    body: Operations[O]['request'],
-    transfer: readonly ArrayBuffer[] = [],
-  ): Promise<Operations[O]['answer']> {
+  request<O extends Operation>(operation: O, body: Operations[O]['request'], transfer: readonly ArrayBuffer[] = []): Promise<Answer<O>> {
     if (this.#ended) return Promise.reject(new StoreError('the store thread is not running', 'StoreThreadEnded'));
     if (this.#hangs && READS.has(operation)) return Promise.reject(this.#hangError());
     const id = this.#nextId++;

@@ -10,7 +10,7 @@ import { isDamage } from '../database/database.ts';
 import { aggregate, history } from '../queries/queries.ts';
 import type { Columns } from '../samples/chunk.ts';
 import { recorded } from '../samples/recorded.ts';
-import type { OpenAnswer, OpenRequest, Operation, Operations, Reply, Request, Written } from './protocol.ts';
+import type { Answer, OpenAnswer, OpenRequest, Operation, Operations, Reply, Request, Written } from './protocol.ts';
 
 /**
  * The thread that owns the database. Delays of a slow card, a full disk or a long query stay in this thread; the sampling loop only posts
@@ -100,7 +100,7 @@ function open(request: OpenRequest): OpenAnswer {
 /** The snapshot in progress. */
 let copying: { isWanted: boolean; readonly done: Promise<void> } | null = null;
 
-async function snapshot(path: string): Promise<null> {
+async function snapshot(path: string): Promise<void> {
   if (copying) throw new Error('another snapshot is in progress; try again later');
   const { db } = opened();
   if (!opened().isOpen) throw new Error('the database is not open');
@@ -110,7 +110,6 @@ async function snapshot(path: string): Promise<null> {
   copying = { isWanted: true, done: done.catch(() => undefined) };
   try {
     await done;
-    return null;
   } finally {
     copying = null;
   }
@@ -154,18 +153,13 @@ function reading<T>(read: (store: Archive) => T): T {
   }
 }
 
-type Answer<O extends Operation> = Operations[O]['answer'];
-
 const handlers: { [O in Operation]: (body: Operations[O]['request']) => Answer<O> | Promise<Answer<O>> } = {
   open: (body) => {
     const answer = open(body);
     setImmediate(() => checkDatabase(body.path));
     return answer;
   },
-  append: ({ segment, node: name, columns, isNewcomer }) => {
-    opened().append(segment, name, columns, isNewcomer);
-    return null;
-  },
+  append: ({ segment, node: name, columns, isNewcomer }) => opened().append(segment, name, columns, isNewcomer),
   commit: ({ segment }) => {
     const store = opened();
     const before = store.isOpen;
@@ -176,27 +170,12 @@ const handlers: { [O in Operation]: (body: Operations[O]['request']) => Answer<O
       ? written()
       : { ...written(), openAlerts: store.openEpisodesFound, remoteNodes: store.remoteNodes(), lastSegment: store.lastSegment() };
   },
-  forget: ({ segment }) => {
-    opened().forget(segment);
-    return null;
-  },
-  drop: ({ node: name }) => {
-    opened().drop(name);
-    return null;
-  },
+  forget: ({ segment }) => opened().forget(segment),
+  drop: ({ node: name }) => opened().drop(name),
   alert: ({ alert, cursor }) => opened().saveAlert(alert, cursor),
-  rate: ({ node: name, hertz, sinceMs }) => {
-    opened().setRate(name, hertz, sinceMs);
-    return null;
-  },
-  clockEvent: (event) => {
-    opened().saveClockEvent(event);
-    return null;
-  },
-  shutdown: (record) => {
-    opened().saveShutdown(record);
-    return null;
-  },
+  rate: ({ node: name, hertz, sinceMs }) => opened().setRate(name, hertz, sinceMs),
+  clockEvent: (event) => opened().saveClockEvent(event),
+  shutdown: (record) => opened().saveShutdown(record),
   history: (query) => reading((store) => history(store, query)),
   aggregate: (query) => reading((store) => aggregate(store, query, Date.now())),
   alerts: (query) => reading((store) => store.alerts.list(query)),
@@ -204,10 +183,7 @@ const handlers: { [O in Operation]: (body: Operations[O]['request']) => Answer<O
   clockEvents: ({ limit }) => opened().sampling.clockEvents.slice(-limit).reverse(),
   shutdowns: (query) => reading((store) => store.shutdowns.list(query)),
   snapshot: ({ path }) => snapshot(path),
-  cancelSnapshot: () => {
-    void cancelSnapshot();
-    return null;
-  },
+  cancelSnapshot: () => void cancelSnapshot(),
   close: async () => {
     // A connection with a running backup would stay open, and the folder locked, after close().
     await cancelSnapshot();
@@ -218,7 +194,6 @@ const handlers: { [O in Operation]: (body: Operations[O]['request']) => Answer<O
       lock?.close();
       lock = null;
     }
-    return null;
   },
 };
 
