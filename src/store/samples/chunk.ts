@@ -28,6 +28,36 @@ export function emptyColumns(capacity: number): Columns {
   return { ...emptyPage(capacity), sequence: new Uint32Array(capacity) };
 }
 
+/** Columns of `count` rows to be filled. */
+export function columnsOf(count: number): Columns {
+  return { ...emptyColumns(count), count };
+}
+
+/** What every typed array offers; T is the array's type. */
+interface Sliceable<T> {
+  slice(start: number, end: number): T;
+  subarray(start: number, end: number): T;
+}
+
+/** Columns of `count` rows, each of which `map` takes from the same column of `columns`. */
+export function mapColumns(columns: Columns, count: number, map: <T>(column: Sliceable<T>) => T): Columns {
+  return {
+    count,
+    timestampMs: map(columns.timestampMs),
+    metrics: columns.metrics.map((column) => map(column)),
+    status: map(columns.status),
+    sequence: map(columns.sequence),
+  };
+}
+
+/** Copies every row of `from` into rows `offset` and following of `into`. */
+export function copyRows(into: Columns, offset: number, { count, metrics, sequence, status, timestampMs }: Columns): void {
+  into.timestampMs.set(timestampMs.subarray(0, count), offset);
+  for (const [m, column] of metrics.entries()) into.metrics[m]?.set(column.subarray(0, count), offset);
+  into.status.set(status.subarray(0, count), offset);
+  into.sequence.set(sequence.subarray(0, count), offset);
+}
+
 const FORMAT = 1;
 const AS_HUNDREDTHS = 0;
 const AS_DOUBLES = 1;
@@ -138,10 +168,6 @@ export function countIn(head: Uint8Array): number {
   const input = new ByteReader(head);
   input.unsigned(); // Format.
   return input.unsigned();
-}
-
-function columnsOf(count: number): Columns {
-  return { ...emptyColumns(count), count };
 }
 
 /** Unpacks a blob into the columns that `allocate` returns for a count, or into new ones. Throws RangeError for a damaged blob. */

@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import type { Order } from '../../core/ports.ts';
 import { HOUR_MS, hourOf, MINUTE_MS } from '../../core/time/time.ts';
-import { type Columns, decodeChunk, emptyColumns, encodeChunk } from './chunk.ts';
+import { type Columns, columnsOf, copyRows, decodeChunk, emptyColumns, encodeChunk, mapColumns } from './chunk.ts';
 import { RawHours, type SegmentRange } from './raw-hours.ts';
 
 /** A chunk, written or pending, that is decoded on demand. */
@@ -236,13 +236,7 @@ export class Scratch {
       this.#free.find(({ timestampMs }) => timestampMs.length >= count) ?? emptyColumns(Math.ceil(count / STEP_ROWS) * STEP_ROWS);
     this.#free = this.#free.filter((candidate) => candidate !== columns);
     this.#lent.push(columns);
-    return {
-      count,
-      timestampMs: columns.timestampMs.subarray(0, count),
-      metrics: columns.metrics.map((column) => column.subarray(0, count)),
-      status: columns.status.subarray(0, count),
-      sequence: columns.sequence.subarray(0, count),
-    };
+    return mapColumns(columns, count, (column) => column.subarray(0, count));
   }
 
   /** Returns all columns to the pool. */
@@ -283,26 +277,13 @@ export function joinSorted(list: readonly Columns[]): Columns {
 }
 
 function concatenate(list: readonly Columns[]): Columns {
-  const count = list.reduce((sum, columns) => sum + columns.count, 0);
-  const join = (pickColumn: (columns: Columns) => Float64Array): Float64Array => {
-    const joined = new Float64Array(count);
-    let offset = 0;
-    for (const columns of list) {
-      joined.set(pickColumn(columns).subarray(0, columns.count), offset);
-      offset += columns.count;
-    }
-    return joined;
-  };
-  const status = new Uint8Array(count);
-  const sequence = new Uint32Array(count);
+  const joined = columnsOf(list.reduce((sum, columns) => sum + columns.count, 0));
   let offset = 0;
   for (const columns of list) {
-    status.set(columns.status.subarray(0, columns.count), offset);
-    sequence.set(columns.sequence.subarray(0, columns.count), offset);
+    copyRows(joined, offset, columns);
     offset += columns.count;
   }
-  const metrics = (list[0]?.metrics ?? []).map((_, m) => join((columns) => columns.metrics[m] as Float64Array));
-  return { count, timestampMs: join((columns) => columns.timestampMs), metrics, status, sequence };
+  return joined;
 }
 
 /** Splits where a chunk would exceed its limits, where the hour changes, and where time runs backwards. */
@@ -315,13 +296,7 @@ export function* splitIntoChunks(columns: Columns, maxRows = MAX_CHUNK_ROWS): Ge
     // Two chunks of a segment must not begin at the same time, because segment, node and start are the primary key.
     const long = (i - start >= maxRows && now > first) || now - first > MAX_CHUNK_MS;
     if (i < columns.count && !long && now >= before && hourOf(now) === hourOf(first)) continue;
-    yield {
-      count: i - start,
-      timestampMs: columns.timestampMs.subarray(start, i),
-      metrics: columns.metrics.map((column) => column.subarray(start, i)),
-      status: columns.status.subarray(start, i),
-      sequence: columns.sequence.subarray(start, i),
-    };
+    yield mapColumns(columns, i - start, (column) => column.subarray(start, i));
     start = i;
   }
 }

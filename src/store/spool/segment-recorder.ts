@@ -1,6 +1,6 @@
 import type { HealthStatus } from '../../core/health-status.ts';
 import type { Log, RecordCursor } from '../../core/ports.ts';
-import { type Columns, emptyColumns } from '../samples/chunk.ts';
+import { type Columns, copyRows, emptyColumns, mapColumns } from '../samples/chunk.ts';
 import type { Leftover } from '../thread/protocol.ts';
 import type { WaitingSegment } from './backlog.ts';
 import { type Spool, setRow } from './spool.ts';
@@ -183,10 +183,7 @@ export class Batch {
   add(status: HealthStatus, timestampMs: number, sequence: number): void {
     if (this.#count === this.#columns.timestampMs.length) {
       const larger = emptyColumns(this.#count * 2);
-      larger.timestampMs.set(this.#columns.timestampMs);
-      for (const [m, column] of this.#columns.metrics.entries()) (larger.metrics[m] as Float64Array).set(column);
-      larger.status.set(this.#columns.status);
-      larger.sequence.set(this.#columns.sequence);
+      copyRows(larger, 0, { ...this.#columns, count: this.#count });
       this.#columns = larger;
     }
     setRow(this.#columns, this.#count, status, sequence, timestampMs);
@@ -196,16 +193,9 @@ export class Batch {
   /** The samples added since the last call, trimmed to size, with the buffers to transfer. */
   take(): { columns: Columns; buffers: ArrayBuffer[] } {
     const count = this.#count;
-    const { timestampMs, metrics, status, sequence } = this.#columns;
-    const columns: Columns = {
-      count,
-      timestampMs: timestampMs.slice(0, count),
-      metrics: metrics.map((column) => column.slice(0, count)),
-      status: status.slice(0, count),
-      sequence: sequence.slice(0, count),
-    };
+    const columns = mapColumns(this.#columns, count, (column) => column.slice(0, count));
     this.#count = 0;
-    if (timestampMs.length > 4096) this.#columns = emptyColumns(FIRST_CAPACITY);
+    if (this.#columns.timestampMs.length > 4096) this.#columns = emptyColumns(FIRST_CAPACITY);
     const arrays = [columns.timestampMs, ...columns.metrics, columns.status, columns.sequence];
     return { columns, buffers: arrays.map((array) => array.buffer as ArrayBuffer) };
   }

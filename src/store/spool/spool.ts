@@ -6,7 +6,7 @@ import { spoolBesideDatabase, spoolInMemory, spoolInRuntimeFolder } from '../../
 import type { HealthStatus } from '../../core/health-status.ts';
 import { METRICS } from '../../core/metrics.ts';
 import { SHUTDOWN_OUTCOMES, type ShutdownRecord } from '../../core/shutdown/shutdown.ts';
-import { type Columns, emptyColumns } from '../samples/chunk.ts';
+import { type Columns, columnsOf } from '../samples/chunk.ts';
 import type { Leftover } from '../thread/protocol.ts';
 
 /**
@@ -244,9 +244,9 @@ export function isStorableTime(timestampMs: number): boolean {
 }
 
 function toColumns(list: readonly Numbered[]): Columns {
-  const columns = emptyColumns(list.length);
+  const columns = columnsOf(list.length);
   for (const [row, { status, sequence }] of list.entries()) setRow(columns, row, status, sequence);
-  return { ...columns, count: list.length };
+  return columns;
 }
 
 /** Writes a status to a row of the columns, whose capacity must include that row. */
