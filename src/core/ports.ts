@@ -131,6 +131,10 @@ export interface RecordCursor {
   readonly sequence: number;
 }
 
+export function compareCursors(a: RecordCursor, b: RecordCursor): number {
+  return a.segment - b.segment || a.sequence - b.sequence;
+}
+
 /**
  * Cursors of the last health status and the last alert change. They advance independently, since each record becomes durable and is
  * published separately.

@@ -11,7 +11,6 @@ import { ShutdownLog } from '../events/shutdown-log.ts';
 import { Hours } from '../rollups/hours.ts';
 import type { Columns } from '../samples/chunk.ts';
 import { RawSamples } from '../samples/raw-samples.ts';
-import type { RecordedChange, Recordings, SegmentPart } from '../samples/recorded.ts';
 import { DatabaseFile, type DatabaseFileOptions, pagesOfLog, sizeOf } from './database.ts';
 import { NodeTable } from './node-table.ts';
 import { pruneByAge, pruneBySize, pruneRemoteAlerts } from './retention.ts';
@@ -29,7 +28,7 @@ export interface ArchiveOptions extends DatabaseFileOptions {
  * The database together with the records that are not yet in it. Each part keeps its unwritten records and includes them in reads. This
  * class decides what is written in one transaction, in which order, and what happens to unwritten records when the database fails.
  */
-export class Archive implements Recordings {
+export class Archive {
   readonly alerts: AlertLog;
   readonly shutdowns: ShutdownLog;
   readonly sampling = new SamplingHistory();
@@ -193,14 +192,6 @@ export class Archive implements Recordings {
       }
       this.#saveSampling();
     });
-  }
-
-  segmentParts(fromSegment: number, node: string | null): Generator<SegmentPart> {
-    return this.samples.segmentParts(fromSegment, node);
-  }
-
-  changesAfter(after: RecordCursor, node: string | null, limit: number): RecordedChange[] {
-    return this.alerts.recorded(after, node, limit);
   }
 
   /** Time of the node's first sample in any tier; null: there is none. */

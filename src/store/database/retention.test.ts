@@ -145,7 +145,7 @@ t.test('the newest rate of a node is kept regardless of age', async (t) => {
     rates.map(({ ms }) => (NOW - ms) / DAY_MS),
     [800, 10],
   );
-  const part = [...archive.segmentParts(NOW - 6 * DAY_MS, 'robot')];
+  const part = [...archive.samples.segmentParts(NOW - 6 * DAY_MS, 'robot')];
   t.same(
     part.map(({ segment }) => (NOW - segment) / DAY_MS),
     [5],

@@ -1,9 +1,14 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { type Alert, nodeOfAlertId, type Severity } from '../../core/alerts/alert.ts';
-import type { AlertPage, AlertQuery, RecordCursor } from '../../core/ports.ts';
+import { type AlertPage, type AlertQuery, compareCursors, type RecordCursor } from '../../core/ports.ts';
 import { DAY_MS, isoUtc } from '../../core/time/time.ts';
 import { standInDatabase } from '../database/database.ts';
-import { compareCursors, type RecordedChange } from '../samples/recorded.ts';
+
+/** A change of an alert episode with its cursor. */
+export interface RecordedChange {
+  readonly alert: Alert;
+  readonly cursor: RecordCursor;
+}
 
 interface Waiting {
   readonly alert: Alert;

@@ -1,15 +1,19 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { fingerprint, type KnownNode, type Stamp } from '../../core/alerts/node-watch.ts';
-import type { Order } from '../../core/ports.ts';
+import { compareCursors, type Order } from '../../core/ports.ts';
 import { HOUR_MS, hourOf } from '../../core/time/time.ts';
 import type { NodeTable } from '../database/node-table.ts';
 import type { Columns } from './chunk.ts';
 import { RawTable } from './raw-table.ts';
-import { compareCursors, type SegmentPart } from './recorded.ts';
 
 export interface PendingPart {
   readonly node: string;
   readonly columns: Columns;
+}
+
+/** Samples of one node in a segment. */
+export interface SegmentPart extends PendingPart {
+  readonly segment: number;
 }
 
 export interface PendingSegment {

@@ -8,8 +8,8 @@ import { copyDatabase, removeLeftovers } from '../backup/copy.ts';
 import { Archive } from '../database/archive.ts';
 import { isDamage } from '../database/database.ts';
 import { aggregate, history } from '../queries/queries.ts';
+import { recorded } from '../queries/recorded.ts';
 import type { Columns } from '../samples/chunk.ts';
-import { recorded } from '../samples/recorded.ts';
 import type { Answer, OpenAnswer, OpenRequest, Operation, Operations, Reply, Request, Written } from './protocol.ts';
 
 /**

@@ -1,43 +1,21 @@
-import { type Alert, nodeOfAlertId, STATUSES } from '../../core/alerts/alert.ts';
+import { nodeOfAlertId, STATUSES } from '../../core/alerts/alert.ts';
 import { METRICS } from '../../core/metrics.ts';
-import type { RecordCursor, RecordedEvent, RecordedPage, RecordedQuery } from '../../core/ports.ts';
+import { compareCursors, type RecordCursor, type RecordedEvent, type RecordedPage, type RecordedQuery } from '../../core/ports.ts';
 import { isoUtc } from '../../core/time/time.ts';
-import type { Columns } from './chunk.ts';
-
-export function compareCursors(a: RecordCursor, b: RecordCursor): number {
-  return a.segment - b.segment || a.sequence - b.sequence;
-}
-
-/** A change of an alert episode with its cursor. */
-export interface RecordedChange {
-  readonly alert: Alert;
-  readonly cursor: RecordCursor;
-}
-
-/** Samples of one node in a segment. */
-export interface SegmentPart {
-  readonly segment: number;
-  readonly node: string;
-  readonly columns: Columns;
-}
-
-/** Reads records in the order in which they were recorded. */
-export interface Recordings {
-  /** Parts of this segment and all later ones, ascending by segment; parts of one segment come in any order. */
-  segmentParts(fromSegment: number, node: string | null): Iterable<SegmentPart>;
-  changesAfter(after: RecordCursor, node: string | null, limit: number): readonly RecordedChange[];
-}
+import type { Archive } from '../database/archive.ts';
+import type { RecordedChange } from '../events/alert-log.ts';
+import type { SegmentPart } from '../samples/raw-samples.ts';
 
 /** Up to `limit` records after a cursor, in order of recording. */
-export function recorded(recordings: Recordings, { healthAfter, alertAfter, node, limit }: RecordedQuery): RecordedPage {
-  const changes = alertAfter === null ? [] : recordings.changesAfter(alertAfter, node, limit + 1).map(toEvent);
-  const statuses = healthAfter === null ? [] : statusesAfter(recordings, healthAfter, node, limit + 1);
+export function recorded(archive: Archive, { healthAfter, alertAfter, node, limit }: RecordedQuery): RecordedPage {
+  const changes = alertAfter === null ? [] : archive.alerts.recorded(alertAfter, node, limit + 1).map(toEvent);
+  const statuses = healthAfter === null ? [] : statusesAfter(archive, healthAfter, node, limit + 1);
   // Both lists hold the first `limit` of their kind, so the merged list holds the first `limit` of both.
   const events = [...statuses, ...changes].sort((a, b) => compareCursors(a.cursor, b.cursor));
   return { events: events.slice(0, limit), more: events.length > limit };
 }
 
-function statusesAfter(recordings: Recordings, after: RecordCursor, node: string | null, limit: number): RecordedEvent[] {
+function statusesAfter(archive: Archive, after: RecordCursor, node: string | null, limit: number): RecordedEvent[] {
   const found: RecordedEvent[] = [];
   let rows: Row[] = [];
   let segment = -1;
@@ -46,7 +24,7 @@ function statusesAfter(recordings: Recordings, after: RecordCursor, node: string
     for (const row of rows.slice(0, limit - found.length)) found.push(statusEvent(row));
     rows = [];
   };
-  for (const part of recordings.segmentParts(after.segment, node)) {
+  for (const part of archive.samples.segmentParts(after.segment, node)) {
     if (part.segment !== segment) {
       take();
       if (found.length >= limit) return found;

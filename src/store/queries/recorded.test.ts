@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { runs, SEED } from '../../../testkit/effort.ts';
-import type { RecordCursor, RecordedEvent } from '../../core/ports.ts';
+import { compareCursors, type RecordCursor, type RecordedEvent } from '../../core/ports.ts';
 import { DAY_MS, HOUR_MS, isoUtc, MINUTE_MS } from '../../core/time/time.ts';
 import { change } from '../testing/alerts.ts';
 import { testArchive } from '../testing/archive.ts';
 import { row, toColumns, toStatus } from '../testing/rows.ts';
-import { compareCursors, recorded } from './recorded.ts';
+import { recorded } from './recorded.ts';
 
 const NOW = Math.floor(Date.now() / HOUR_MS) * HOUR_MS;
 const NODES = ['a', 'b', '/robots/arm'];
