@@ -104,7 +104,6 @@ function* minutePieces(archive: Archive, { node, order, value }: HistoryQuery, {
   const hours = archive.hours.starts(node, hourOf(fromMs), toMs);
   for (const hourMs of order === 'asc' ? hours : hours.reverse()) {
     const minutes = archive.hours.minuteTable(node, hourMs, value ?? 'mean');
-    if (!minutes) continue;
     let row = 0;
     const piece: TimePiece = { startMs: 0, addTo: (table) => table.addRow(minutes, row) };
     for (const next of rowsInOrder(minutes, order)) {
@@ -209,10 +208,7 @@ export function aggregate(archive: Archive, query: AggregateQuery, nowMs: number
 }
 
 function addMinutes(archive: Archive, node: string, hourMs: number, { fromMs, toMs }: TimeRange, buckets: Buckets): void {
-  const minutes = archive.hours.minutes(node, hourMs);
-  const hour = minutes ? null : archive.hours.hour(node, hourMs);
-  const pieces: [number, Summary][] = minutes ? [...minutes].sort(([a], [b]) => a - b) : hour ? [[0, hour.summary]] : [];
-  for (const [minute, later] of pieces) {
+  for (const [minute, later] of [...archive.hours.minutes(node, hourMs)].sort(([a], [b]) => a - b)) {
     const startMs = hourMs + minute * MINUTE_MS;
     if (startMs >= fromMs && startMs < toMs)
       addStretch(buckets.at(startMs).summary, later, archive.sampling.periodMsAt(node, startMs), buckets.jumps);

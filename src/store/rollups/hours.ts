@@ -10,7 +10,7 @@ import { StepTable } from './step-table.ts';
 import { addToHour, emptyHour, type Histograms, type HourRecord, type Summary } from './summary.ts';
 import { decodeHour, decodeMinutes, decodeMinuteTable, encodeHour, encodeMinutes } from './summary-codec.ts';
 
-export interface HourSources {
+interface HourSources {
   readonly nodes: NodeTable;
   readonly samples: RawSamples;
   readonly sampling: SamplingHistory;
@@ -19,20 +19,28 @@ export interface HourSources {
   readonly onDamage: (reason: string) => void;
 }
 
-/** Hours and their minutes: those in the database merged with those in progress or waiting to be written. */
+/** Limit of finished hours kept in memory while they cannot be written: over a week of one node, plus the last hour of each node. */
+const MAX_UNWRITTEN_HOURS = 200;
+
+interface HourEntry {
+  readonly node: string;
+  readonly hour: HourRecord;
+}
+
+/**
+ * Hours and their minutes: those in the database merged with those in memory, which are each node's hour in progress, and finished hours
+ * until they are written.
+ */
 export class Hours {
   readonly #sources: HourSources;
-  readonly #book: OpenHours;
+  /** The hour in progress of each node. */
+  readonly #open = new Map<string, { readonly hour: HourRecord; grewMs: number; grew: boolean }>();
+  #finished: HourEntry[] = [];
   #table: HourTable;
 
   constructor(db: DatabaseSync, sources: HourSources) {
     this.#sources = sources;
     this.#table = new HourTable(db);
-    this.#book = new OpenHours(
-      sources.nowMs,
-      (node, hourMs) => this.#resumeOne(node, hourMs),
-      (node, hour, columns, row) => this.#addRow(node, hour, columns, row),
-    );
   }
 
   /** Switches to another database; hours in memory stay there. */
@@ -41,7 +49,19 @@ export class Hours {
   }
 
   add({ node, columns }: PendingPart): void {
-    this.#book.add(node, columns);
+    for (let i = 0; i < columns.count; i += 1) {
+      const hourMs = hourOf(columns.timestampMs[i] as number);
+      let hour = this.#open.get(node)?.hour;
+      if (hour?.hourMs !== hourMs) {
+        hour = this.#takeFinished(node, hourMs) ?? this.#resumeOne(node, hourMs);
+        this.#begin(node, hour);
+      }
+      this.#addRow(node, hour, columns, i);
+    }
+    const open = this.#open.get(node);
+    if (!open) return;
+    open.grewMs = this.#sources.nowMs();
+    open.grew = true;
   }
 
   /**
@@ -50,64 +70,69 @@ export class Hours {
    */
   resume(waiting: () => readonly PendingPart[]): void {
     const { nodes } = this.#sources;
-    const inMemory = this.#book.takeAll();
+    const inMemory = [...this.#finished, ...[...this.#open].map(([node, { hour }]) => ({ node, hour }))];
+    this.#finished = [];
+    this.#open.clear();
     const names = new Map([...nodes.ids].map(([name, id]) => [id, name]));
     for (const { nodeId, hourMs } of this.#table.missing()) {
       const node = names.get(nodeId);
       const hour = node === undefined ? null : this.#fromDatabase(node, hourMs);
-      if (node !== undefined && hour && hour.summary.received > 0) this.#book.begin(node, hour);
+      if (node !== undefined && hour && hour.summary.received > 0) this.#begin(node, hour);
     }
     for (const part of waiting()) this.add(part);
     // The samples of this hour were dropped, so the hour in memory is the only record of it.
-    for (const entry of inMemory) if (!this.#book.find(entry.node, entry.hour.hourMs)) this.#book.keep(entry);
+    for (const entry of inMemory) if (!this.#inMemory(entry.node, entry.hour.hourMs)) this.#finish(entry);
   }
 
   /** Writes finished and changed hours. Returns whether any is finished. The caller must call written() after the commit. */
   write(): boolean {
-    const finished = this.#book.finished();
-    const { nodes } = this.#sources;
-    for (const { node, hour } of [...finished, ...this.#book.reopened()]) if (nodes.isKept(node)) this.#table.write(nodes.idOf(node), hour);
-    return finished.length > 0;
-  }
-
-  /** Drops a node's hours in memory. */
-  drop(node: string): void {
-    this.#book.drop(node);
+    const { nodes, nowMs } = this.#sources;
+    for (const [node, { hour, grewMs }] of this.#open) {
+      if (Math.abs(nowMs() - grewMs) <= HOUR_MS) continue;
+      this.#finish({ node, hour });
+      this.#open.delete(node);
+    }
+    // Open hours that the database already has, from before the clock was set back.
+    const reopened = [...this.#open].filter(([, { hour, grew }]) => hour.wasWritten && grew).map(([node, { hour }]) => ({ node, hour }));
+    for (const { node, hour } of [...this.#finished, ...reopened]) if (nodes.isKept(node)) this.#table.write(nodes.idOf(node), hour);
+    return this.#finished.length > 0;
   }
 
   /** Must be called after write() was committed. */
   written(): void {
-    this.#book.written();
+    this.#finished = [];
+    for (const open of this.#open.values()) open.grew = false;
+  }
+
+  /** Drops a node's hours in memory. */
+  drop(node: string): void {
+    this.#open.delete(node);
+    this.#finished = this.#finished.filter((entry) => entry.node !== node);
   }
 
   /** Hours with samples that begin in the range, ascending. */
   starts(node: string, fromMs: number, toMs: number): number[] {
-    const id = this.#sources.nodes.find(node);
-    const starts = new Set(id === null ? [] : this.#table.starts(id, fromMs, toMs));
-    for (const { hourMs } of this.#book.of(node)) if (hourMs >= fromMs && hourMs < toMs) starts.add(hourMs);
+    const starts = new Set(this.#table.starts(this.#idOf(node), fromMs, toMs));
+    for (const { hourMs } of this.#hoursInMemory(node)) if (hourMs >= fromMs && hourMs < toMs) starts.add(hourMs);
     return [...starts].sort((a, b) => a - b);
   }
 
   /** The whole hour. The version in memory is newer than the written one. */
   hour(node: string, hourMs: number): { readonly summary: Summary; readonly histograms: Histograms } | null {
-    const id = this.#sources.nodes.find(node);
-    return this.#book.find(node, hourMs) ?? (id === null ? null : this.#table.hour(id, hourMs));
+    return this.#inMemory(node, hourMs) ?? this.#table.hour(this.#idOf(node), hourMs);
   }
 
-  /** The hour's minutes by their number; null once they are pruned. */
-  minutes(node: string, hourMs: number): ReadonlyMap<number, Summary> | null {
-    const id = this.#sources.nodes.find(node);
-    return this.#book.find(node, hourMs)?.minutes ?? (id === null ? null : this.#table.minutes(id, hourMs));
+  /** The hour's minutes by their number; once they are pruned, the whole hour as the first. */
+  minutes(node: string, hourMs: number): ReadonlyMap<number, Summary> {
+    return this.#inMemory(node, hourMs)?.minutes ?? this.#table.minutes(this.#idOf(node), hourMs) ?? this.#whole(node, hourMs);
   }
 
-  /** A row for each of the hour's minutes, or for the whole hour once minutes are pruned; null: no data. */
-  minuteTable(node: string, hourMs: number, value: StepValue): StepTable | null {
-    const id = this.#sources.nodes.find(node);
-    const inMemory = this.#book.find(node, hourMs)?.minutes;
-    const written = inMemory || id === null ? null : this.#table.minuteTable(id, hourMs, value);
+  /** A row for each of the hour's minutes, or for the whole hour once minutes are pruned. */
+  minuteTable(node: string, hourMs: number, value: StepValue): StepTable {
+    const inMemory = this.#inMemory(node, hourMs)?.minutes;
+    const written = inMemory ? null : this.#table.minuteTable(this.#idOf(node), hourMs, value);
     if (written) return written;
-    const summaries = inMemory ?? (id === null ? undefined : this.#whole(id, hourMs));
-    if (!summaries) return null;
+    const summaries = inMemory ?? this.#whole(node, hourMs);
     const table = new StepTable(summaries.size, value);
     for (const [minute, summary] of summaries) {
       table.begin(hourMs + minute * MINUTE_MS);
@@ -118,21 +143,51 @@ export class Hours {
 
   /** Time of the node's first sample in the hour tier; null: there is none. */
   firstMs(node: string): number | null {
-    const id = this.#sources.nodes.find(node);
-    const inMemory = this.#book.of(node).map(({ summary }) => summary.firstMs);
-    const times = [id === null ? null : this.#table.first(id), ...inMemory].filter((ms) => ms !== null);
+    const inMemory = this.#hoursInMemory(node).map(({ summary }) => summary.firstMs);
+    const times = [this.#table.first(this.#idOf(node)), ...inMemory].filter((ms) => ms !== null);
     return times.length > 0 ? Math.min(...times) : null;
   }
 
   /** Start of the node's newest written hour. */
   lastWritten(node: string): number | null {
-    const id = this.#sources.nodes.find(node);
-    return id === null ? null : this.#table.last(id);
+    return this.#table.last(this.#idOf(node));
   }
 
-  #whole(nodeId: number, hourMs: number): ReadonlyMap<number, Summary> | undefined {
-    const hour = this.#table.hour(nodeId, hourMs);
-    return hour ? new Map([[0, hour.summary]]) : undefined;
+  /** Null: the database has no row of the node. */
+  #idOf(node: string): number | null {
+    return this.#sources.nodes.find(node);
+  }
+
+  #whole(node: string, hourMs: number): ReadonlyMap<number, Summary> {
+    const hour = this.#table.hour(this.#idOf(node), hourMs);
+    return new Map(hour ? [[0, hour.summary]] : []);
+  }
+
+  #hoursInMemory(node: string): HourRecord[] {
+    const open = this.#open.get(node);
+    const finished = this.#finished.filter((entry) => entry.node === node).map(({ hour }) => hour);
+    return open ? [...finished, open.hour] : finished;
+  }
+
+  #inMemory(node: string, hourMs: number): HourRecord | null {
+    return this.#hoursInMemory(node).find((hour) => hour.hourMs === hourMs) ?? null;
+  }
+
+  /** Makes `hour` the node's hour in progress; the previous one is finished. */
+  #begin(node: string, hour: HourRecord): void {
+    const before = this.#open.get(node);
+    if (before) this.#finish({ node, hour: before.hour });
+    this.#open.set(node, { hour, grewMs: this.#sources.nowMs(), grew: false });
+  }
+
+  #finish(entry: HourEntry): void {
+    this.#finished.push(entry);
+    if (this.#finished.length > MAX_UNWRITTEN_HOURS + this.#open.size) this.#finished.shift();
+  }
+
+  #takeFinished(node: string, hourMs: number): HourRecord | null {
+    const index = this.#finished.findIndex((entry) => entry.node === node && entry.hour.hourMs === hourMs);
+    return index < 0 ? null : (this.#finished.splice(index, 1)[0] as HourEntry).hour;
   }
 
   #addRow(node: string, hour: HourRecord, columns: Columns, row: number): void {
@@ -141,6 +196,7 @@ export class Hours {
     addToHour(hour, columns, row, periodMs, sampling.clockEvents);
   }
 
+  /** The hour to continue: one that has samples already (after a restart or a clock step back), or an empty one. */
   #resumeOne(node: string, hourMs: number): HourRecord {
     try {
       return this.#fromDatabase(node, hourMs);
@@ -177,8 +233,11 @@ function tryDecode<T>(decode: () => T): T | null {
   }
 }
 
-/** The minute and hour tiers. Each hour of a node is written once when it is over, and again only if more samples arrive for it. */
-export class HourTable {
+/**
+ * The minute and hour tiers. Each hour of a node is written once when it is over, and again only if more samples arrive for it. Reads
+ * accept the id null of a node without a row: no row matches `node_id = NULL`.
+ */
+class HourTable {
   readonly #db: DatabaseSync;
   #selectMinutes: StatementSync | null = null;
 
@@ -204,150 +263,45 @@ export class HourTable {
   }
 
   /** Hours that begin in the range, ascending. */
-  starts(nodeId: number, fromMs: number, toMs: number): number[] {
+  starts(nodeId: number | null, fromMs: number, toMs: number): number[] {
     const rows = this.#db
       .prepare('SELECT hour_ms FROM hour WHERE node_id = ? AND hour_ms >= ? AND hour_ms < ? ORDER BY hour_ms')
       .all(nodeId, fromMs, toMs) as { hour_ms: number }[];
     return rows.map(({ hour_ms }) => hour_ms);
   }
 
-  hour(nodeId: number, hourMs: number): { summary: Summary; histograms: Histograms } | null {
+  hour(nodeId: number | null, hourMs: number): { summary: Summary; histograms: Histograms } | null {
     const row = this.#db.prepare('SELECT summary FROM hour WHERE node_id = ? AND hour_ms = ?').get(nodeId, hourMs) as
       | { summary: Uint8Array }
       | undefined;
     return row ? tryDecode(() => decodeHour(row.summary, hourMs)) : null;
   }
 
-  minutes(nodeId: number, hourMs: number): Map<number, Summary> | null {
+  minutes(nodeId: number | null, hourMs: number): Map<number, Summary> | null {
     const blob = this.#minuteBlob(nodeId, hourMs);
     return blob && tryDecode(() => decodeMinutes(blob, hourMs));
   }
 
-  /** The hour's minutes, averages only. */
-  minuteTable(nodeId: number, hourMs: number, value: StepValue): StepTable | null {
+  /** The hour's minutes with one value per metric. */
+  minuteTable(nodeId: number | null, hourMs: number, value: StepValue): StepTable | null {
     const blob = this.#minuteBlob(nodeId, hourMs);
     return blob && tryDecode(() => decodeMinuteTable(blob, hourMs, value));
   }
 
-  #minuteBlob(nodeId: number, hourMs: number): Uint8Array | null {
+  #minuteBlob(nodeId: number | null, hourMs: number): Uint8Array | null {
     this.#selectMinutes ??= this.#db.prepare('SELECT summaries FROM minute WHERE node_id = ? AND hour_ms = ?');
     const row = this.#selectMinutes.get(nodeId, hourMs) as { summaries: Uint8Array } | undefined;
     return row?.summaries ?? null;
   }
 
-  last(nodeId: number): number | null {
+  last(nodeId: number | null): number | null {
     return (this.#db.prepare('SELECT max(hour_ms) AS ms FROM hour WHERE node_id = ?').get(nodeId) as { ms: number | null }).ms;
   }
 
   /** Time of the first sample in the oldest hour. */
-  first(nodeId: number): number | null {
+  first(nodeId: number | null): number | null {
     const row = this.#db.prepare('SELECT min(hour_ms) AS ms FROM hour WHERE node_id = ?').get(nodeId) as { ms: number | null };
     if (row.ms === null) return null;
     return this.hour(nodeId, row.ms)?.summary.firstMs ?? row.ms;
-  }
-}
-
-/** Limit of finished hours kept in memory while they cannot be written: over a week of one node, plus the last hour of each node. */
-const MAX_UNWRITTEN_HOURS = 200;
-
-export interface HourEntry {
-  readonly node: string;
-  readonly hour: HourRecord;
-}
-
-/** The hours in memory: each node's hour in progress, and finished hours until they are written. */
-export class OpenHours {
-  readonly #nowMs: () => number;
-  /** Returns the hour to continue: one that has samples already (after a restart or a clock step back), or an empty one. */
-  readonly #resume: (node: string, hourMs: number) => HourRecord;
-  readonly #addRow: (node: string, hour: HourRecord, columns: Columns, row: number) => void;
-  readonly #open = new Map<string, { readonly hour: HourRecord; grewMs: number; grew: boolean }>();
-  #finished: HourEntry[] = [];
-
-  constructor(
-    nowMs: () => number,
-    resume: (node: string, hourMs: number) => HourRecord,
-    addRow: (node: string, hour: HourRecord, columns: Columns, row: number) => void,
-  ) {
-    this.#nowMs = nowMs;
-    this.#resume = resume;
-    this.#addRow = addRow;
-  }
-
-  add(node: string, columns: Columns): void {
-    for (let i = 0; i < columns.count; i += 1) {
-      const hourMs = hourOf(columns.timestampMs[i] as number);
-      let hour = this.#open.get(node)?.hour;
-      if (hour?.hourMs !== hourMs) {
-        hour = this.#takeFinished(node, hourMs) ?? this.#resume(node, hourMs);
-        this.begin(node, hour);
-      }
-      this.#addRow(node, hour, columns, i);
-    }
-    const open = this.#open.get(node);
-    if (!open) return;
-    open.grewMs = this.#nowMs();
-    open.grew = true;
-  }
-
-  /** Makes `hour` the node's open hour; the previous one is finished. */
-  begin(node: string, hour: HourRecord): void {
-    const before = this.#open.get(node);
-    if (before) this.keep({ node, hour: before.hour });
-    this.#open.set(node, { hour, grewMs: this.#nowMs(), grew: false });
-  }
-
-  keep(entry: HourEntry): void {
-    this.#finished.push(entry);
-    if (this.#finished.length > MAX_UNWRITTEN_HOURS + this.#open.size) this.#finished.shift();
-  }
-
-  of(node: string): HourRecord[] {
-    const open = this.#open.get(node);
-    const finished = this.#finished.filter((entry) => entry.node === node).map(({ hour }) => hour);
-    return open ? [...finished, open.hour] : finished;
-  }
-
-  find(node: string, hourMs: number): HourRecord | null {
-    return this.of(node).find((hour) => hour.hourMs === hourMs) ?? null;
-  }
-
-  /** Finished hours: a later one has begun, or no sample was added for an hour. */
-  finished(): readonly HourEntry[] {
-    for (const [node, { hour, grewMs }] of this.#open) {
-      if (Math.abs(this.#nowMs() - grewMs) <= HOUR_MS) continue;
-      this.keep({ node, hour });
-      this.#open.delete(node);
-    }
-    return this.#finished;
-  }
-
-  /** Open hours that must be written because the database already has them, from before the clock was set back. */
-  reopened(): HourEntry[] {
-    return [...this.#open].filter(([, { hour, grew }]) => hour.wasWritten && grew).map(([node, { hour }]) => ({ node, hour }));
-  }
-
-  /** Must be called once the finished and reopened hours are written. */
-  written(): void {
-    this.#finished = [];
-    for (const open of this.#open.values()) open.grew = false;
-  }
-
-  drop(node: string): void {
-    this.#open.delete(node);
-    this.#finished = this.#finished.filter((entry) => entry.node !== node);
-  }
-
-  /** Removes and returns all hours. */
-  takeAll(): HourEntry[] {
-    const all = [...this.#finished, ...[...this.#open].map(([node, { hour }]) => ({ node, hour }))];
-    this.#finished = [];
-    this.#open.clear();
-    return all;
-  }
-
-  #takeFinished(node: string, hourMs: number): HourRecord | null {
-    const index = this.#finished.findIndex((entry) => entry.node === node && entry.hour.hourMs === hourMs);
-    return index < 0 ? null : (this.#finished.splice(index, 1)[0] as HourEntry).hour;
   }
 }
