@@ -11,7 +11,7 @@ import { ShutdownLog } from '../events/shutdown-log.ts';
 import { Hours } from '../rollups/hours.ts';
 import type { Columns } from '../samples/chunk.ts';
 import { RawSamples } from '../samples/raw-samples.ts';
-import { DatabaseFile, type DatabaseFileOptions, pagesOfLog, sizeOf } from './database.ts';
+import { DatabaseFile, type DatabaseFileOptions, pagesOfLog, sizeOf, transaction } from './database.ts';
 import { NodeTable } from './node-table.ts';
 import { pruneByAge, pruneBySize, pruneRemoteAlerts } from './retention.ts';
 
@@ -261,10 +261,17 @@ export class Archive {
   }
 
   #transaction(work: () => void): void {
-    this.#file.transaction(work, () => {
-      this.#nodes.load();
+    try {
+      transaction(this.db, work);
+    } catch (error) {
       this.samples.reload();
-    });
+      try {
+        this.#nodes.load();
+      } catch {
+        // The first error is more useful.
+      }
+      throw error;
+    }
   }
 }
 

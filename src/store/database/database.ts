@@ -183,6 +183,24 @@ export function openDatabase(path: string, nowMs: number): OpenedDatabase {
   }
 }
 
+/** Runs `work` in a transaction, or as part of the open one. */
+export function transaction<T>(db: DatabaseSync, work: () => T): T {
+  if (db.isTransaction) return work();
+  db.exec('BEGIN IMMEDIATE');
+  try {
+    const result = work();
+    db.exec('COMMIT');
+    return result;
+  } catch (error) {
+    try {
+      if (db.isTransaction) db.exec('ROLLBACK');
+    } catch {
+      // The first error is more useful.
+    }
+    throw error;
+  }
+}
+
 /** Number of pages in the write-ahead log, including checkpointed ones. */
 export function pagesOfLog(db: DatabaseSync): number {
   return Math.max(0, (db.prepare('PRAGMA wal_checkpoint(NOOP)').get() as { log: number }).log);
@@ -316,23 +334,6 @@ export class DatabaseFile {
       if (!isDamage(error)) throw error;
       this.replaceDamaged((error as Error).message);
       return again();
-    }
-  }
-
-  /** Runs `work` in a transaction; after a rollback `onRollback` resets the in-memory state. */
-  transaction(work: () => void, onRollback: () => void): void {
-    this.#db.exec('BEGIN IMMEDIATE');
-    try {
-      work();
-      this.#db.exec('COMMIT');
-    } catch (error) {
-      try {
-        if (this.#db.isTransaction) this.#db.exec('ROLLBACK');
-        onRollback();
-      } catch {
-        // The original error is more useful.
-      }
-      throw error;
     }
   }
 

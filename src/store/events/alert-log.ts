@@ -2,7 +2,7 @@ import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { type Alert, nodeOfAlertId, type Severity } from '../../core/alerts/alert.ts';
 import { type AlertPage, type AlertQuery, compareCursors, type RecordCursor } from '../../core/ports.ts';
 import { DAY_MS, isoUtc } from '../../core/time/time.ts';
-import { standInDatabase } from '../database/database.ts';
+import { standInDatabase, transaction } from '../database/database.ts';
 
 /** A change of an alert episode with its cursor. */
 export interface RecordedChange {
@@ -84,7 +84,7 @@ export class AlertLog {
     if (due.length === 0) return false;
     let isNew = false;
     try {
-      this.#disk.transaction(() => {
+      transaction(this.#disk.db, () => {
         for (const { alert, cursor, raisedMs } of due) isNew = this.#disk.save(alert, cursor, raisedMs);
       });
       this.#waiting = left;
@@ -204,10 +204,10 @@ export const BEFORE_ALL: RecordCursor = { segment: 0, sequence: 0 };
 
 /** Alert episodes (their last change) and every change of them. */
 export class AlertTable {
-  readonly #db: DatabaseSync;
+  readonly db: DatabaseSync;
 
   constructor(db: DatabaseSync) {
-    this.#db = db;
+    this.db = db;
   }
 
   /**
@@ -219,8 +219,8 @@ export class AlertTable {
     const changedMs = Date.parse(alert.timestamp);
     const node = nodeOfAlertId(alert.alert_id);
     const resolved = alert.resolved ? 1 : 0;
-    return this.transaction(() => {
-      const { changes } = this.#db
+    return transaction(this.db, () => {
+      const { changes } = this.db
         .prepare('INSERT OR IGNORE INTO alert_change VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)')
         .run(
           alert.alert_id,
@@ -236,7 +236,7 @@ export class AlertTable {
         );
       if (changes === 0) return false;
       const beganMs = Math.min(raisedMs ?? changedMs, changedMs);
-      const episode = this.#db
+      const episode = this.db
         .prepare(
           `INSERT INTO episode VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (alert_id) DO UPDATE SET
              severity = excluded.severity, value = excluded.value, threshold = excluded.threshold,
@@ -250,7 +250,7 @@ export class AlertTable {
 
   /** Whether a change is stored already, or its episode is resolved. */
   contains({ alert_id, resolved, severity, timestamp }: Alert): boolean {
-    const row = this.#db
+    const row = this.db
       .prepare(
         `SELECT 1 FROM alert_change WHERE changed_ms = ? AND alert_id = ? AND severity = ? AND resolved = ?
          UNION ALL SELECT 1 FROM episode WHERE alert_id = ? AND resolved = 1 LIMIT 1`,
@@ -259,34 +259,20 @@ export class AlertTable {
     return row !== undefined;
   }
 
-  /** Runs `work` in a transaction, or as part of the open one. */
-  transaction<T>(work: () => T): T {
-    if (this.#db.isTransaction) return work();
-    this.#db.exec('BEGIN IMMEDIATE');
-    try {
-      const result = work();
-      this.#db.exec('COMMIT');
-      return result;
-    } catch (error) {
-      if (this.#db.isTransaction) this.#db.exec('ROLLBACK');
-      throw error;
-    }
-  }
-
   /** Start of an episode; null when it is not stored here. */
   raisedMs(alertId: string): number | null {
-    const row = this.#db.prepare('SELECT raised_ms FROM episode WHERE alert_id = ?').get(alertId) as { raised_ms: number } | undefined;
+    const row = this.db.prepare('SELECT raised_ms FROM episode WHERE alert_id = ?').get(alertId) as { raised_ms: number } | undefined;
     return row?.raised_ms ?? null;
   }
 
   open(): Alert[] {
-    const rows = this.#db.prepare('SELECT * FROM episode WHERE resolved = 0 ORDER BY changed_ms').all() as unknown as AlertRow[];
+    const rows = this.db.prepare('SELECT * FROM episode WHERE resolved = 0 ORDER BY changed_ms').all() as unknown as AlertRow[];
     return rows.map(toAlert);
   }
 
   /** Changes recorded after a cursor, in that order. `node` null: of every node. */
   recorded(after: RecordCursor, node: string | null, limit: number): RecordedChange[] {
-    const rows = this.#db
+    const rows = this.db
       .prepare(
         `SELECT * FROM alert_change WHERE (segment, sequence) > (?, ?) ${node === null ? '' : 'AND node = ?'}
          ORDER BY segment, sequence LIMIT ?`,
@@ -300,7 +286,7 @@ export class AlertTable {
 
   /** Segment of the last change recorded; 0: there is none. */
   lastSegment(): number {
-    return (this.#db.prepare('SELECT max(segment) AS segment FROM alert_change').get() as { segment: number | null }).segment ?? 0;
+    return (this.db.prepare('SELECT max(segment) AS segment FROM alert_change').get() as { segment: number | null }).segment ?? 0;
   }
 
   list(query: AlertQuery): AlertPage {
@@ -325,7 +311,7 @@ export class AlertTable {
     }
     const key = query.changes ? "alert_id || '|' || severity || resolved" : 'alert_id';
     if (query.after) add(`(changed_ms, ${key}) < (?, ?)`, query.after.timestampMs, query.after.key);
-    const rows = this.#db
+    const rows = this.db
       .prepare(
         `SELECT *, ${key} AS key FROM ${query.changes ? 'alert_change' : 'episode'} WHERE ${where.join(' AND ')}
          ORDER BY changed_ms DESC, ${key} DESC LIMIT ?`,

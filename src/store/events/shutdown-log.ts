@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { ShutdownQuery, ShutdownRecord } from '../../core/shutdown/shutdown.ts';
+import { transaction } from '../database/database.ts';
 
 /** Limit of stored records, separately for accepted and refused requests, so that refusals cannot displace accepted ones. */
 export const KEPT_OF_EACH = 2000;
@@ -65,8 +66,7 @@ export class ShutdownLog {
 
   #write(record: ShutdownRecord): void {
     const accepted = isAccepted(record) ? 1 : 0;
-    this.#db.exec('BEGIN IMMEDIATE');
-    try {
+    transaction(this.#db, () => {
       // A record from the spool of a killed run may be older than the stored one.
       this.#db
         .prepare(
@@ -80,10 +80,6 @@ export class ShutdownLog {
            (SELECT request_id FROM shutdown_request WHERE accepted = ?1 ORDER BY request_id DESC LIMIT 1 OFFSET ?2)`,
         )
         .run(accepted, KEPT_OF_EACH);
-      this.#db.exec('COMMIT');
-    } catch (error) {
-      if (this.#db.isTransaction) this.#db.exec('ROLLBACK');
-      throw error;
-    }
+    });
   }
 }
