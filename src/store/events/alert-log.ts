@@ -52,7 +52,7 @@ export class AlertLog {
 
   /** Keeps a change in memory until flush(). Returns whether it is new. */
   hold(alert: Alert, cursor: RecordCursor = BEFORE_ALL, isRemote = false): boolean {
-    if (this.#isKnownOnDisk(alert)) return false;
+    if (orElse(() => this.#disk.contains(alert), false)) return false;
     const raisedMs = this.#raisedMs(alert.alert_id);
     this.#memory ??= new AlertTable(standInDatabase());
     if (!this.#memory.save(alert, cursor, raisedMs)) return false;
@@ -63,12 +63,12 @@ export class AlertLog {
 
   /** Carries the open episodes of a damaged database over to the next one. */
   keepOpenEpisodes(): void {
-    let open: Waiting[] = [];
-    try {
-      open = this.openOnDisk().map((alert) => ({ alert, cursor: BEFORE_ALL, raisedMs: this.#raisedMs(alert.alert_id), isRemote: false }));
-    } catch {
-      // The database is too damaged to be read.
-    }
+    const open = orElse(() => this.openOnDisk(), []).map((alert) => ({
+      alert,
+      cursor: BEFORE_ALL,
+      raisedMs: this.#raisedMs(alert.alert_id),
+      isRemote: false,
+    }));
     this.#setWaiting([...open, ...this.#waiting]);
   }
 
@@ -145,14 +145,6 @@ export class AlertLog {
     this.#setWaiting(this.#waiting.filter((change) => !change.isRemote || left.has(change)));
   }
 
-  #isKnownOnDisk(alert: Alert): boolean {
-    try {
-      return this.#disk.contains(alert);
-    } catch {
-      return false;
-    }
-  }
-
   #idsWaiting(): Set<string> {
     return new Set(this.#waiting.map(({ alert }) => alert.alert_id));
   }
@@ -164,11 +156,16 @@ export class AlertLog {
   }
 
   #raisedMs(alertId: string): number | undefined {
-    try {
-      return this.#disk.raisedMs(alertId) ?? undefined;
-    } catch {
-      return undefined;
-    }
+    return orElse(() => this.#disk.raisedMs(alertId), null) ?? undefined;
+  }
+}
+
+/** The result of `read`, or `otherwise` where the database is too damaged to be read: pending changes must not be lost with it. */
+function orElse<T>(read: () => T, otherwise: T): T {
+  try {
+    return read();
+  } catch {
+    return otherwise;
   }
 }
 

@@ -4,7 +4,7 @@ import { HOUR_MS, hourOf, MINUTE_MS } from '../../core/time/time.ts';
 import { isDamage } from '../database/database.ts';
 import type { NodeTable } from '../database/node-table.ts';
 import type { SamplingHistory } from '../events/clock-events.ts';
-import type { Columns } from '../samples/chunk.ts';
+import { type Columns, tryDecode } from '../samples/chunk.ts';
 import type { PendingPart, RawSamples } from '../samples/raw-samples.ts';
 import { StepTable } from './step-table.ts';
 import { addToHour, emptyHour, type Histograms, type HourRecord, type Summary } from './summary.ts';
@@ -224,18 +224,9 @@ export class Hours {
   }
 }
 
-/** A blob that cannot be decoded counts as missing; queries then use the other tiers. */
-function tryDecode<T>(decode: () => T): T | null {
-  try {
-    return decode();
-  } catch {
-    return null;
-  }
-}
-
 /**
  * The minute and hour tiers. Each hour of a node is written once when it is over, and again only if more samples arrive for it. Reads
- * accept the id null of a node without a row: no row matches `node_id = NULL`.
+ * accept the id null of a node without a row: no row matches `node_id = NULL`. In place of a damaged blob, queries use the other tiers.
  */
 class HourTable {
   readonly #db: DatabaseSync;

@@ -198,6 +198,15 @@ export function decodeChunk(blob: Uint8Array, allocate: (count: number) => Colum
   return columns;
 }
 
+/** Null: the blob is damaged, which counts as missing, so that everything around it stays readable. */
+export function tryDecode<T>(decode: () => T): T | null {
+  try {
+    return decode();
+  } catch {
+    return null;
+  }
+}
+
 /** Writes the compact formats of database blobs: variable-length integers, little-endian doubles, UTF-8. */
 export class ByteWriter {
   #bytes = new Uint8Array(1024);

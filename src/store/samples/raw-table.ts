@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import type { Order } from '../../core/ports.ts';
 import { HOUR_MS, hourOf, MINUTE_MS } from '../../core/time/time.ts';
-import { type Columns, columnsOf, copyRows, decodeChunk, emptyColumns, encodeChunk, mapColumns } from './chunk.ts';
+import { type Columns, columnsOf, copyRows, decodeChunk, emptyColumns, encodeChunk, mapColumns, tryDecode } from './chunk.ts';
 import { RawHours, type SegmentRange } from './raw-hours.ts';
 
 /** A chunk, written or pending, that is decoded on demand. */
@@ -78,7 +78,7 @@ export class RawTable {
       .prepare('SELECT node_id, samples FROM raw WHERE segment = ? AND (?2 IS NULL OR node_id = ?2)')
       .all(segment, nodeId) as { node_id: number; samples: Uint8Array }[];
     for (const { node_id, samples } of rows) {
-      const columns = tryDecode(samples);
+      const columns = readChunk(samples);
       if (columns) yield { nodeId: node_id, columns };
     }
   }
@@ -155,7 +155,7 @@ export class RawTable {
       fromMs: from_ms,
       toMs: to_ms,
       read: (scratch) =>
-        tryDecode((select.get(segment, nodeId, from_ms) as { samples: Uint8Array }).samples, (count) => scratch.take(count)),
+        readChunk((select.get(segment, nodeId, from_ms) as { samples: Uint8Array }).samples, (count) => scratch.take(count)),
     }));
   }
 }
@@ -211,12 +211,8 @@ function compressed(chunk: Columns): Uint8Array {
 }
 
 /** A chunk that cannot be decoded is skipped: it holds one minute, and the rest of the range stays readable. */
-function tryDecode(samples: Uint8Array, allocate?: (count: number) => Columns): Columns | null {
-  try {
-    return decodeChunk(inflateRawSync(samples), allocate);
-  } catch {
-    return null;
-  }
+function readChunk(samples: Uint8Array, allocate?: (count: number) => Columns): Columns | null {
+  return tryDecode(() => decodeChunk(inflateRawSync(samples), allocate));
 }
 
 /** Capacities are rounded up to this many rows, so that chunks of similar length can share a buffer. */
