@@ -72,7 +72,7 @@ export class Store implements HistoryReader, ShutdownBook {
     try {
       const { remoteNodes, nodes, openAlerts, readableMetrics, recovered } = await this.#thread.open();
       if (recovered > 0) this.#options.log('notice', 'samples of an earlier run recovered', { samples: recovered });
-      return { openAlerts, readableMetrics: new Set(readableMetrics), nodes, remoteNodes };
+      return { openAlerts, readableMetrics, nodes, remoteNodes };
     } catch (error) {
       this.#thread.endRetries();
       this.#recorder.close();

@@ -69,7 +69,7 @@ export interface OpenAnswer extends Written {
   readonly problem: string | null;
   readonly openAlerts: readonly Alert[];
   /** Metrics that had a value in the node's newest samples. */
-  readonly readableMetrics: readonly string[];
+  readonly readableMetrics: ReadonlySet<string>;
   /** Number of samples loaded from the spool. */
   readonly recovered: number;
   /** Every node with at least one sample. */

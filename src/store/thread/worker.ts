@@ -38,8 +38,8 @@ function written(): Written {
   }));
 }
 
-function readableMetrics(columns: Columns | null): string[] {
-  return METRICS.filter((_, m) => columns?.metrics[m]?.some((value) => !Number.isNaN(value)));
+function readableMetrics(columns: Columns | null): ReadonlySet<string> {
+  return new Set(METRICS.filter((_, m) => columns?.metrics[m]?.some((value) => !Number.isNaN(value))));
 }
 
 /**
