@@ -168,23 +168,16 @@ export class StoreThread {
   }
 
   state(): StorageState {
-    const { error, last_write, oldest_sample, quarantined, since, size_bytes, state } = this.#condition.storageState();
-    const hangSeconds = this.#client?.hangSeconds ?? null;
-    const hanging =
-      hangSeconds === null || state !== 'ok' ? null : { error: hangText(hangSeconds), since: isoUtc(Date.now() - hangSeconds * 1000) };
-    return {
+    const state = {
       path: this.#options.databasePath,
-      state: hanging ? 'degraded' : state,
-      error: hanging?.error ?? error,
-      since: hanging?.since ?? since,
-      size_bytes,
+      ...this.#condition.storageState(),
       max_bytes: this.#options.maxBytes,
-      oldest_sample,
       samples_pending: this.#backlog.samples + this.#recorder.samples,
       samples_lost: this.#backlog.lost,
-      last_write,
-      quarantined,
     };
+    const hangSeconds = this.#client?.hangSeconds ?? null;
+    if (hangSeconds === null || state.state !== 'ok') return state;
+    return { ...state, state: 'degraded', error: hangText(hangSeconds), since: isoUtc(Date.now() - hangSeconds * 1000) };
   }
 
   #beginNextSegment(atLeast?: number): void {
@@ -261,8 +254,6 @@ function toWaitingSegment({ segment, bytes, samples }: Leftover): WaitingSegment
   return { segment, bytes, samples: samples.reduce((sum, { columns }) => sum + columns.count, 0) };
 }
 
-type ReportedState = Pick<StorageState, 'state' | 'error' | 'since' | 'size_bytes' | 'oldest_sample' | 'last_write' | 'quarantined'>;
-
 /** State of writing to the database, for the log and /status. */
 export class StoreHealth {
   readonly #log: Log;
@@ -329,7 +320,7 @@ export class StoreHealth {
     this.#log('error', 'unusable database quarantined and a new one created', { quarantined: quarantined, reason });
   }
 
-  storageState(): ReportedState {
+  storageState(): Omit<StorageState, 'path' | 'max_bytes' | 'samples_pending' | 'samples_lost'> {
     const { oldestSampleMs, sizeBytes } = this.#written;
     return {
       state: this.#state,
