@@ -97,16 +97,13 @@ function removeOldestRaw(db: DatabaseSync): boolean {
 }
 
 function removeOldestHour(db: DatabaseSync, table: 'minute' | 'hour'): boolean {
-  const oldest = (db.prepare('SELECT id FROM node').all() as { id: number }[])
-    .map(({ id }) => ({
-      id,
-      ms: (db.prepare(`SELECT min(hour_ms) AS ms FROM ${table} WHERE node_id = ?`).get(id) as { ms: number | null }).ms,
-    }))
-    .filter((entry): entry is { id: number; ms: number } => entry.ms !== null)
-    .sort((a, b) => a.ms - b.ms)[0];
-  if (!oldest) return false;
-  db.prepare(`DELETE FROM ${table} WHERE node_id = ? AND hour_ms = ?`).run(oldest.id, oldest.ms);
-  return true;
+  const { changes } = db
+    .prepare(
+      `DELETE FROM ${table} WHERE (node_id, hour_ms) = (SELECT id, (SELECT min(hour_ms) FROM ${table} WHERE node_id = id) AS ms
+       FROM node WHERE ms IS NOT NULL ORDER BY ms LIMIT 1)`,
+    )
+    .run();
+  return changes > 0;
 }
 
 /** Keeps the used size below the cap: the oldest raw samples are removed first, then minutes, then hours; alerts stay. */
