@@ -42,6 +42,8 @@ function fill(folder: string, rows: readonly Row[]): string {
   mkdirSync(join(folder, 'data'), { recursive: true });
   const path = join(folder, 'data/edge-health.db');
   const archive = new TestArchive(path, Date.now(), 64e6);
+  archive.localNode = NODE;
+  archive.restart();
   archive.add(NODE, rows);
   archive.commit();
   archive.archive.saveAlert(ALERT, { segment: archive.segment, sequence: rows.length + 1 });

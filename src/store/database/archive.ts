@@ -20,8 +20,8 @@ const SEGMENTS_PER_TRANSACTION = 60;
 
 export interface ArchiveOptions extends DatabaseFileOptions {
   readonly maxBytes: number;
-  /** Samples of every other node count as remote; null: the distinction is not needed. */
-  readonly localNode: string | null;
+  /** Every other node is remote. */
+  readonly localNode: string;
 }
 
 /**
@@ -116,7 +116,7 @@ export class Archive {
    */
   saveAlert(alert: Alert, cursor?: RecordCursor): boolean {
     const { localNode, nowMs } = this.#options;
-    if (localNode !== null && nodeOfAlertId(alert.alert_id) !== localNode) {
+    if (nodeOfAlertId(alert.alert_id) !== localNode) {
       const isNew = this.alerts.hold(alert, cursor, true);
       if (isNew && this.#budget.changes(nowMs()) === 0) this.#alertsNotStored += 1;
       return isNew;
@@ -252,7 +252,7 @@ export class Archive {
     if (!this.hours.write()) return;
     const { localNode, nowMs } = this.#options;
     pruneByAge(this.db, nowMs());
-    if (localNode !== null) pruneRemoteAlerts(this.db, localNode);
+    pruneRemoteAlerts(this.db, localNode);
   }
 
   #saveSampling(): void {

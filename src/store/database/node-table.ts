@@ -2,15 +2,15 @@ import type { DatabaseSync } from 'node:sqlite';
 
 /** Ids of the nodes with samples in the database, and whether each node is remote. */
 export class NodeTable {
-  readonly #localNode: string | null;
+  readonly #localNode: string;
   #db: DatabaseSync;
   #ids = new Map<string, number>();
   readonly #remote = new Set<string>();
   /** Nodes without a row yet whose samples are to be written. */
   readonly #kept = new Set<string>();
 
-  /** Nodes other than `localNode` are remote; null: the distinction is not needed. */
-  constructor(db: DatabaseSync, localNode: string | null) {
+  /** Nodes other than `localNode` are remote. */
+  constructor(db: DatabaseSync, localNode: string) {
     this.#db = db;
     this.#localNode = localNode;
   }
@@ -70,6 +70,6 @@ export class NodeTable {
   }
 
   #isRemote(node: string): boolean {
-    return this.#localNode !== null && node !== this.#localNode;
+    return node !== this.#localNode;
   }
 }

@@ -298,12 +298,15 @@ t.test('beyond the size cap the oldest data is removed, raw samples before minut
 
 t.test('of remote alerts the last changes are kept, with all open ones and all of this node', async (t) => {
   const opened = testArchive(t, NOW);
+  opened.localNode = NODE;
+  opened.restart();
   const { archive } = opened;
   for (let i = 0; i < 60; i += 1) {
     const isOwn = i % 3 === 0;
     const alert = change(`${isOwn ? NODE : 'robot'}/cpu_percent/${i}`, NOW + i * 1000, { resolved: i > 1 });
     archive.saveAlert(alert, { segment: NOW, sequence: i + 1 });
   }
+  opened.commit();
   pruneRemoteAlerts(archive.db, NODE, 10);
   const changes = archive.alerts.list({ ...ALL, range: { fromMs: NOW, toMs: NOW + DAY_MS }, changes: true }).alerts;
   const of = (node: string): string[] => changes.flatMap(({ alert_id }) => (alert_id.startsWith(`${node}/`) ? alert_id : []));

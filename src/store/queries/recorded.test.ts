@@ -131,7 +131,7 @@ t.test('the last segment is found also after the clock was set back', async (t) 
   opened.archive.append(NOW + 1, 'a', toColumns([row(NOW - HOUR_MS)]));
   opened.archive.commit(NOW + 1);
   t.equal(opened.archive.lastSegment(), NOW + 1);
-  opened.archive.saveAlert(change('a/cpu_percent/1', NOW - HOUR_MS), { segment: NOW + 2, sequence: 1 });
+  opened.archive.saveAlert(change(`${opened.localNode}/cpu_percent/1`, NOW - HOUR_MS), { segment: NOW + 2, sequence: 1 });
   t.equal(opened.archive.lastSegment(), NOW + 2);
 });
 

@@ -11,7 +11,7 @@ export class TestArchive {
   readonly quarantined: { readonly path: string; readonly reason: string }[] = [];
   nowMs: number;
   /** Takes effect at the next restart. */
-  localNode: string | null = null;
+  localNode = 'robot';
   archive: Archive;
   #segment = 0;
 
