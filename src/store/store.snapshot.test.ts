@@ -59,7 +59,11 @@ class PausedCopy {
   }
 
   async begun(): Promise<void> {
-    await until('the copy has begun', () => existsSync(`${this.#continue}.paused`));
+    await until('the copy has begun', () => this.hasBegun);
+  }
+
+  get hasBegun(): boolean {
+    return existsSync(`${this.#continue}.paused`);
   }
 
   goOn(): void {
@@ -155,6 +159,22 @@ t.test('a client that disconnects ends the snapshot', async (t) => {
   const snapshot = await store.snapshot(wanted());
   t.ok(snapshot.sizeBytes > BALLAST_BYTES, 'the next one is whole');
   snapshot.close();
+});
+
+t.test('for a client that disconnects while the file is created no copy begins', async (t) => {
+  const folder = temporaryFolder(t);
+  const copy = await PausedCopy.start(t, folder);
+  copy.goOn();
+  const gone = new AbortController();
+  const { signal } = gone;
+  // The client disconnects right after the last check before the file is created.
+  signal.throwIfAborted = () => {
+    AbortSignal.prototype.throwIfAborted.call(signal);
+    gone.abort();
+  };
+  await t.rejects(copy.started.store.snapshot(signal), { name: 'AbortError' });
+  t.notOk(copy.hasBegun);
+  await until('nothing is left of it', () => leftovers(folder).length === 0);
 });
 
 t.test('the store stops during a snapshot', async (t) => {

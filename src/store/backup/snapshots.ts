@@ -38,6 +38,7 @@ export class Snapshots {
       if (problem !== null) throw new SnapshotRefused('unavailable', problem);
       signal.throwIfAborted();
       descriptor = await promisify(fs.open)(file, 'wx+', 0o600);
+      signal.throwIfAborted(); // A listener is not called for a signal that was aborted before it was added.
       signal.addEventListener('abort', cancel, { once: true });
       await this.#thread.request('snapshot', { path: file });
       const { size } = await promisify(fs.fstat)(descriptor);
