@@ -53,17 +53,18 @@ export class Backlog {
    */
   dropOldestSamples(dropSamples: (segment: number) => number): number[] {
     const trimmed: number[] = [];
+    const newest = this.last;
     let bytes = this.#waiting.reduce((sum, segment) => sum + segment.bytes, 0);
-    for (const [i, { segment, samples, bytes: before }] of this.#waiting.entries()) {
-      if (bytes <= this.#maxBytes || i === this.#waiting.length - 1) break;
-      if (samples === 0) continue;
-      const kept = dropSamples(segment);
-      this.#waiting[i] = { segment, samples: 0, bytes: kept };
-      bytes -= before - kept;
+    this.#waiting = this.#waiting.flatMap((waiting) => {
+      const { segment, samples } = waiting;
+      // The file of a segment without records is removed once a commit has written the segments up to it.
+      if (bytes <= this.#maxBytes || segment === newest || samples === 0) return [waiting];
+      const left = dropSamples(segment);
+      bytes -= waiting.bytes - left;
       this.#lost += samples;
       trimmed.push(segment);
-    }
-    this.#waiting = this.#waiting.filter(({ samples, bytes: kept }) => samples > 0 || kept > 0);
+      return left > 0 ? [{ segment, samples: 0, bytes: left }] : [];
+    });
     return trimmed;
   }
 }
