@@ -8,7 +8,7 @@ import type { Position, RecordCursor, RecordedEvent } from '../core/ports.ts';
 import { DAY_MS, HOUR_MS } from '../core/time/time.ts';
 import { change } from './testing/alerts.ts';
 import { row, series, toStatus } from './testing/rows.ts';
-import { NODE, START, startStore, type TestStore } from './testing/store.ts';
+import { NODE, START, startStore, TestStore } from './testing/store.ts';
 
 async function after(started: TestStore, { health, alert }: Position): Promise<readonly RecordedEvent[]> {
   return (await started.store.recorded({ healthAfter: health, alertAfter: alert, node: null, limit: 10_000 })).events;
@@ -111,7 +111,12 @@ t.test('after the clock was set back new records follow the existing ones, also 
     t.equal(events.at(-1)?.json, JSON.stringify(alert));
     t.equal(events.length, n);
   };
-  const first = await startStore(t, folder);
+  const first = new TestStore(folder);
+  t.teardown(() => first.stop());
+  const starting = first.store.start();
+  t.same(first.record(series(START, 1)), [null], 'while the database is opened, its last cursor is not known');
+  await starting;
+  t.ok((first.record(series(START + 1000, 1))[0]?.segment ?? 0) > ahead);
   await check(first, 1);
   await first.stop();
   renameSync(path, `${path}.away`);

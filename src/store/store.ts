@@ -51,7 +51,11 @@ export class Store implements HistoryReader, ShutdownBook {
   readonly #snapshots: Snapshots;
   /** Records made before start(), and rates and clock events that arrive while the thread is not running. */
   #earlyRecords: (() => void)[] = [];
-  #wasOpened = false;
+  /**
+   * Until the thread has opened the database, the cursor of a record may be below those of existing records. Of a database that cannot be
+   * opened yet, this is accepted: event streams stay resumable meanwhile.
+   */
+  #isStarted = false;
   #refused = false;
 
   constructor(options: StoreOptions) {
@@ -71,6 +75,7 @@ export class Store implements HistoryReader, ShutdownBook {
     this.#recorder.open(new Spool(spoolFolder(this.#options.dataPath, this.#options.environment)));
     try {
       const { remoteNodes, nodes, openAlerts, readableMetrics, recovered } = await this.#thread.open();
+      this.#isStarted = true;
       if (recovered > 0) this.#options.log('notice', 'samples of an earlier run recovered', { samples: recovered });
       return { openAlerts, readableMetrics, nodes, remoteNodes };
     } catch (error) {
@@ -88,8 +93,7 @@ export class Store implements HistoryReader, ShutdownBook {
 
   /**
    * Records one health status before it is published. `line` is the status as JSON. The samples of a newcomer stay in memory until a
-   * status of the same node arrives with `isNewcomer` false. Returns its cursor; null: the time is invalid, or the database has not been
-   * opened yet and may hold later cursors.
+   * status of the same node arrives with `isNewcomer` false. Returns its cursor; null: the time is invalid, or the store is not started.
    */
   recordHealth(status: HealthStatus, line: string, timestampMs: number, isNewcomer = false): RecordCursor | null {
     if (!isStorableTime(timestampMs)) {
@@ -103,7 +107,7 @@ export class Store implements HistoryReader, ShutdownBook {
     const cursor = this.#recorder.add(status, line, timestampMs, isNewcomer);
     if (this.#recorder.isBatchFull) this.#thread.sendBatches();
     if (this.#recorder.isOver) this.#thread.rotate();
-    return this.#wasOpened ? cursor : null;
+    return this.#isStarted ? cursor : null;
   }
 
   /** Drops the samples of a newcomer, none of which has been written. */
@@ -124,7 +128,7 @@ export class Store implements HistoryReader, ShutdownBook {
     }
     const cursor = this.#recorder.write(JSON.stringify(alert));
     const isNew = (await this.#thread.requestDurably('alert', { alert, cursor })) ?? true;
-    return { isNew, cursor: this.#wasOpened ? cursor : null };
+    return { isNew, cursor: this.#isStarted ? cursor : null };
   }
 
   /** Records the publish rate of a remote node. `sinceMs` is a time of that node's clock. */
@@ -198,7 +202,6 @@ export class Store implements HistoryReader, ShutdownBook {
   }
 
   #onOpening(): void {
-    this.#wasOpened = true;
     const earlyRecords = this.#earlyRecords;
     this.#earlyRecords = [];
     for (const record of earlyRecords) record();
