@@ -10,7 +10,7 @@ import { Sampler } from '../collect/sampler.ts';
 import { TemperatureSource } from '../collect/temperature.ts';
 import type { Reloaded } from '../config/reload.ts';
 import type { Config } from '../config/schema.ts';
-import { type Alert, nodeOfAlertId, raisedBy } from '../core/alerts/alert.ts';
+import { type Alert, isAboutRemoteNode, raisedBy } from '../core/alerts/alert.ts';
 import type { KnownNode } from '../core/alerts/node-watch.ts';
 import type { JudgingRules } from '../core/alerts/threshold-monitor.ts';
 import { PROGRAMS } from '../core/files/programs.ts';
@@ -251,8 +251,7 @@ export class Service {
       for (const alert of past.openAlerts) this.#live.setAlert(alert);
       if (past.openAlerts.length > 0) log('notice', 'open alerts restored', { count: past.openAlerts.length });
       this.#republishOpenAlerts(past.openAlerts);
-      const judged = { ...past, openAlerts: this.#judgedAlerts(past.openAlerts) };
-      this.#publishAlerts(this.#judge.begin(judged, clocks.monotonicSeconds(), clocks.wallMilliseconds()));
+      this.#publishAlerts(this.#judge.begin(past, clocks.monotonicSeconds(), clocks.wallMilliseconds()));
       this.#remoteNodes.start(past);
       await this.#control.start();
       await this.#shutdown.start();
@@ -373,14 +372,9 @@ export class Service {
   }
 
   #onLateOpen(openAlerts: readonly Alert[], remoteNodes: readonly KnownNode[]): void {
-    for (const alert of openAlerts) if (nodeOfAlertId(alert.alert_id) !== this.#rules.nodeName) this.#live.setAlert(alert);
+    for (const alert of openAlerts) if (isAboutRemoteNode(alert, this.#rules.nodeName)) this.#live.setAlert(alert);
     this.#remoteNodes.adopt(openAlerts, remoteNodes);
-    this.#publishAlerts(this.#judge.adopt(this.#judgedAlerts(openAlerts), this.#options.clocks.wallMilliseconds()));
+    this.#publishAlerts(this.#judge.adopt(openAlerts, this.#options.clocks.wallMilliseconds()));
     for (const alert of [...this.#judge.openAlerts(), ...this.#remoteNodes.openAlerts()]) this.#live.setAlert(alert);
-  }
-
-  /** Open alerts that the threshold monitor raises and resolves. */
-  #judgedAlerts(openAlerts: readonly Alert[]): Alert[] {
-    return openAlerts.filter((alert) => raisedBy(alert, this.#rules.nodeName) === 'thresholds');
   }
 }

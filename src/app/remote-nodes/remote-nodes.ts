@@ -1,5 +1,5 @@
 import { monotonicFactory } from 'ulid';
-import { type Alert, alertId, NODE_LIMIT_METRIC, nodeOfAlertId, raisedBy } from '../../core/alerts/alert.ts';
+import { type Alert, alertId, isAboutRemoteNode, NODE_LIMIT_METRIC, nodeOfAlertId, raisedBy } from '../../core/alerts/alert.ts';
 import { type KnownNode, NodeWatch, type Stamp, stampOf } from '../../core/alerts/node-watch.ts';
 import { LineLimit, TokenBucket } from '../../core/alerts/rate-limit.ts';
 import type { HealthStatus } from '../../core/health-status.ts';
@@ -124,7 +124,7 @@ export class RemoteNodes implements Pick<Required<GraphListener>, 'onHealthStatu
     const { clocks, live, localNode } = this.#options;
     const now = clocks.monotonicSeconds();
     const nowMs = clocks.wallMilliseconds();
-    const remoteAlerts = openAlerts.filter(({ alert_id }) => nodeOfAlertId(alert_id) !== localNode);
+    const remoteAlerts = openAlerts.filter((alert) => isAboutRemoteNode(alert, localNode));
     const hasAlert = new Set(remoteAlerts.map(({ alert_id }) => nodeOfAlertId(alert_id)));
     const secondsAt = (ms: number | null): number => now - Math.max(0, nowMs - (ms ?? 0)) / 1000;
     live.addNames(remoteNodes.map(({ name }) => name));

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { alertId, diskMetric, nodeOfAlertId, SEVERITIES } from './alert.ts';
+import { alertId, diskMetric, NODE_LIMIT_METRIC, nodeOfAlertId, raisedBy, SEVERITIES, STALE_METRIC } from './alert.ts';
 
 t.test('the severities are those of the specification', async (t) => {
   t.same([...SEVERITIES].sort(), ['CRITICAL', 'ERROR', 'WARNING']);
@@ -14,6 +14,20 @@ t.test('the node can be parsed from an alert id, also with a namespace', async (
     for (const metric of ['temperature', diskMetric('/'), diskMetric('/media/usb')])
       t.equal(nodeOfAlertId(alertId(node, metric, '01J')), node, metric);
   }
+});
+
+t.test('the node and the metric of an alert decide who raises it', async (t) => {
+  const raiser = (node: string, metric: string): string => {
+    const changed = { value: 1, threshold: 1, timestamp: '2026-03-04T12:00:00.000Z', resolved: false };
+    return raisedBy({ ...changed, alert_id: alertId(node, metric, '01J'), metric, severity: 'WARNING' }, 'here');
+  };
+  t.equal(raiser('here', 'cpu_percent'), 'thresholds');
+  t.equal(raiser('here', diskMetric('/media/usb')), 'thresholds');
+  t.equal(raiser('here', NODE_LIMIT_METRIC), 'node limit');
+  t.equal(raiser('there', STALE_METRIC), 'staleness');
+  t.equal(raiser('there', 'cpu_percent'), 'other');
+  t.equal(raiser('there', NODE_LIMIT_METRIC), 'other');
+  t.equal(raiser('/robot/here', 'cpu_percent'), 'other');
 });
 
 t.test('ids of one episode kind sort by their unique id', async (t) => {

@@ -40,13 +40,18 @@ export const STALE_METRIC = 'health_status';
 /** Metric of the alert about the number of nodes that a service stores. */
 export const NODE_LIMIT_METRIC = 'remote_nodes';
 
+/** Whether an alert is about another node than the one of this service. */
+export function isAboutRemoteNode({ alert_id }: Pick<Alert, 'alert_id'>, localNode: string): boolean {
+  return nodeOfAlertId(alert_id) !== localNode;
+}
+
 /**
  * Who raises and resolves an alert, seen from a service. `thresholds`: its threshold monitor; `node limit`: its limit of remote nodes;
  * `staleness`: every service that observes the node, of which one publishes the alert; `other`: the node that the alert is about.
  */
-export function raisedBy({ alert_id, metric }: Alert, localNode: string): 'thresholds' | 'node limit' | 'staleness' | 'other' {
-  if (nodeOfAlertId(alert_id) === localNode) return metric === NODE_LIMIT_METRIC ? 'node limit' : 'thresholds';
-  return metric === STALE_METRIC ? 'staleness' : 'other';
+export function raisedBy(alert: Alert, localNode: string): 'thresholds' | 'node limit' | 'staleness' | 'other' {
+  if (isAboutRemoteNode(alert, localNode)) return alert.metric === STALE_METRIC ? 'staleness' : 'other';
+  return alert.metric === NODE_LIMIT_METRIC ? 'node limit' : 'thresholds';
 }
 
 /** Two changes are the same exactly if their keys are equal: a publisher, a file or a page may deliver a change more than once. */

@@ -1,7 +1,7 @@
 import type { Sample } from '../health-status.ts';
 import { METRICS, type Metric, type Reading } from '../metrics.ts';
 import { isoUtc } from '../time/time.ts';
-import { type Alert, alertId, diskMetric, type Thresholds } from './alert.ts';
+import { type Alert, alertId, diskMetric, raisedBy, type Thresholds } from './alert.ts';
 import {
   type AlertTiming,
   type EpisodeState,
@@ -73,14 +73,14 @@ export class ThresholdMonitor {
   }
 
   /**
-   * Continues episodes that are open in the store. Returns those of this node that cannot continue: an episode of the same metric and
+   * Continues its episodes that are open in the store. Returns those that cannot continue: an episode of the same metric and
    * kind is open already, or the metric is no longer measured.
    */
   adopt(openAlerts: readonly Alert[]): Alert[] {
     const ended: Alert[] = [];
     for (const alert of openAlerts) {
       const { alert_id, metric, resolved, severity } = alert;
-      if (resolved || !alert_id.startsWith(`${this.#rules.nodeName}/${metric}/`)) continue;
+      if (resolved || raisedBy(alert, this.#rules.nodeName) !== 'thresholds') continue;
       const watched = severity === 'ERROR' ? this.#readable.get(metric) : this.#episodes[metric as Metric];
       if (watched?.alert?.alert_id === alert_id || this.#ended.has(alert_id)) continue;
       if (!watched || watched.alert) {

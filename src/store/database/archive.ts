@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { type Alert, nodeOfAlertId } from '../../core/alerts/alert.ts';
+import { type Alert, isAboutRemoteNode } from '../../core/alerts/alert.ts';
 import type { KnownNode } from '../../core/alerts/node-watch.ts';
 import type { RecordCursor } from '../../core/ports.ts';
 import type { ShutdownRecord } from '../../core/shutdown/shutdown.ts';
@@ -116,7 +116,7 @@ export class Archive {
    */
   saveAlert(alert: Alert, cursor?: RecordCursor): boolean {
     const { localNode, nowMs } = this.#options;
-    if (nodeOfAlertId(alert.alert_id) !== localNode) {
+    if (isAboutRemoteNode(alert, localNode)) {
       const isNew = this.alerts.hold(alert, cursor, true);
       if (isNew && this.#budget.changes(nowMs()) === 0) this.#alertsNotStored += 1;
       return isNew;
