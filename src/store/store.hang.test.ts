@@ -9,7 +9,7 @@ import { EVER, START, startStore } from './testing/store.ts';
 
 // A disk that does not respond (a failing card, a lost mount) blocks the store's thread in the kernel.
 
-const worker = new URL('./testing/mortal-worker.ts', import.meta.url);
+const worker = new URL('./testing/crashing-worker.ts', import.meta.url);
 
 t.test('while the disk hangs every read fails with an error, and no record is lost', async (t) => {
   const folder = temporaryFolder(t);

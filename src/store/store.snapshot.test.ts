@@ -10,7 +10,7 @@ import { ALL, change, NOW } from './testing/alerts.ts';
 import { type Row, sameRows, series } from './testing/rows.ts';
 import { NODE, START, startStore, TestStore } from './testing/store.ts';
 
-const mortal = new URL('./testing/mortal-worker.ts', import.meta.url);
+const crashing = new URL('./testing/crashing-worker.ts', import.meta.url);
 const wanted = (): AbortSignal => new AbortController().signal;
 const leftovers = (folder: string): string[] => readdirSync(join(folder, 'data')).filter((name) => name.startsWith('snapshot'));
 
@@ -41,7 +41,7 @@ class PausedCopy {
     const db = new DatabaseSync(join(folder, 'data/edge-health.db'));
     db.exec(`CREATE TABLE ballast (bytes BLOB); INSERT INTO ballast VALUES (zeroblob(${BALLAST_BYTES}))`);
     db.close();
-    const paused = new PausedCopy(await startStore(t, folder, { worker: mortal, retrySeconds: 10 }), join(folder, 'continue'));
+    const paused = new PausedCopy(await startStore(t, folder, { worker: crashing, retrySeconds: 10 }), join(folder, 'continue'));
     t.teardown(() => paused.goOn());
     await paused.arm();
     return paused;
@@ -53,7 +53,7 @@ class PausedCopy {
     await this.ask(`pause copy until ${this.#continue}`);
   }
 
-  /** Sends the thread a command of mortal-worker.ts. */
+  /** Sends the thread a command of crashing-worker.ts. */
   async ask(what: string): Promise<void> {
     await this.started.store.history({ node: what, fromMs: 0, toMs: 1, stepMs: null, order: 'asc', limit: 1 });
   }
@@ -197,16 +197,20 @@ t.test('the store stops during a snapshot', async (t) => {
   t.same(await (await startStore(t, folder)).rows(), series(START, 10));
 });
 
-t.test('the thread dies during a snapshot', async (t) => {
+t.test('the thread crashes during a snapshot', async (t) => {
   const folder = temporaryFolder(t);
   const copy = await PausedCopy.start(t, folder);
   const { store } = copy.started;
-  const refused = t.rejects(store.snapshot(wanted()), { name: 'SnapshotRefused', why: 'unavailable', message: /killed by the test/ });
+  const refused = t.rejects(store.snapshot(wanted()), {
+    name: 'SnapshotRefused',
+    why: 'unavailable',
+    message: /crash requested by the test/,
+  });
   await copy.begun();
-  copy.ask('die now').catch(() => undefined);
+  copy.ask('crash now').catch(() => undefined);
   copy.goOn();
   await refused;
-  await t.rejects(store.snapshot(wanted()), { why: 'unavailable', message: /killed by the test/ }, 'the store is degraded');
+  await t.rejects(store.snapshot(wanted()), { why: 'unavailable', message: /crash requested by the test/ }, 'the store is degraded');
   copy.started.wait(10);
   await until('the store works again', () => store.state().state === 'ok');
   await until('nothing is left of it', () => leftovers(folder).length === 0);

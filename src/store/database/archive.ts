@@ -147,19 +147,19 @@ export class Archive {
 
   /** Adds samples. While `isNewcomer` is true for a node without stored samples, its samples stay in memory; reads include them. */
   append(segment: number, node: string, columns: Columns, isNewcomer = false): void {
-    if (!isNewcomer) this.#nodes.keep(node);
+    if (!isNewcomer) this.#nodes.markStored(node);
     this.samples.add(segment, { node, columns });
     this.hours.add({ node, columns });
   }
 
   /** Whether the node's samples are written to the database. */
-  isKept(node: string): boolean {
-    return this.#nodes.isKept(node);
+  isStored(node: string): boolean {
+    return this.#nodes.isStored(node);
   }
 
   /** Drops a newcomer's samples. */
   drop(node: string): void {
-    if (this.#nodes.isKept(node)) return;
+    if (this.#nodes.isStored(node)) return;
     this.samples.drop(node);
     this.hours.drop(node);
     this.sampling.drop(node);
@@ -257,7 +257,7 @@ export class Archive {
 
   #saveSampling(): void {
     if (!this.isOpen) throw this.#file.notOpen();
-    this.#file.guard(() => this.sampling.save(this.db, (node) => (this.#nodes.isKept(node) ? this.#nodes.idOf(node) : null)));
+    this.#file.guard(() => this.sampling.save(this.db, (node) => (this.#nodes.isStored(node) ? this.#nodes.idOf(node) : null)));
   }
 
   #transaction(work: () => void): void {

@@ -7,7 +7,7 @@ export class NodeTable {
   #ids = new Map<string, number>();
   readonly #remote = new Set<string>();
   /** Nodes without a row yet whose samples are to be written. */
-  readonly #kept = new Set<string>();
+  readonly #stored = new Set<string>();
 
   /** Nodes other than `localNode` are remote. */
   constructor(db: DatabaseSync, localNode: string) {
@@ -39,13 +39,13 @@ export class NodeTable {
   }
 
   /** Enables writing of the node's samples. */
-  keep(node: string): void {
-    this.#kept.add(node);
+  markStored(node: string): void {
+    this.#stored.add(node);
   }
 
   /** Whether the node's samples are written: false for a newcomer without stored samples. */
-  isKept(node: string): boolean {
-    return !this.#isRemote(node) || this.#ids.has(node) || this.#kept.has(node);
+  isStored(node: string): boolean {
+    return !this.#isRemote(node) || this.#ids.has(node) || this.#stored.has(node);
   }
 
   /** Inserts the node if it has no row yet. */

@@ -94,7 +94,7 @@ export class Hours {
     }
     // Open hours that the database already has, from before the clock was set back.
     const reopened = [...this.#open].filter(([, { hour, grew }]) => hour.wasWritten && grew).map(([node, { hour }]) => ({ node, hour }));
-    for (const { node, hour } of [...this.#finished, ...reopened]) if (nodes.isKept(node)) this.#table.write(nodes.idOf(node), hour);
+    for (const { node, hour } of [...this.#finished, ...reopened]) if (nodes.isStored(node)) this.#table.write(nodes.idOf(node), hour);
     return this.#finished.length > 0;
   }
 
@@ -104,7 +104,6 @@ export class Hours {
     for (const open of this.#open.values()) open.grew = false;
   }
 
-  /** Drops a node's hours in memory. */
   drop(node: string): void {
     this.#open.delete(node);
     this.#finished = this.#finished.filter((entry) => entry.node !== node);

@@ -63,7 +63,7 @@ export class RawSamples {
   /** Pending segments up to and including this one. */
   due(segment: number): readonly PendingSegment[] {
     return this.#pending.filter(
-      (candidate) => candidate.segment <= segment && candidate.parts.some(({ node }) => this.#nodes.isKept(node)),
+      (candidate) => candidate.segment <= segment && candidate.parts.some(({ node }) => this.#nodes.isStored(node)),
     );
   }
 
@@ -71,7 +71,7 @@ export class RawSamples {
   write(segments: readonly PendingSegment[]): void {
     for (const { segment, parts } of segments) {
       for (const node of new Set(parts.map((part) => part.node))) {
-        if (!this.#nodes.isKept(node)) continue;
+        if (!this.#nodes.isStored(node)) continue;
         const columns = parts.filter((part) => part.node === node).map((part) => part.columns);
         this.#table.write(this.#nodes.idOf(node), segment, columns);
       }
@@ -91,7 +91,7 @@ export class RawSamples {
       .toReversed()
       .map((pending) => ({
         segment: pending.segment,
-        parts: pending.parts.filter((part) => (this.#nodes.isKept(part.node) ? !segments.includes(pending) : isHeld(part))),
+        parts: pending.parts.filter((part) => (this.#nodes.isStored(part.node) ? !segments.includes(pending) : isHeld(part))),
       }))
       .filter(({ parts }) => parts.length > 0)
       .reverse();
@@ -126,7 +126,7 @@ export class RawSamples {
 
   /** Names of the nodes with pending samples that will be written. */
   nodesWaiting(): string[] {
-    return this.#pending.flatMap(({ parts }) => parts.map(({ node }) => node)).filter((node) => this.#nodes.isKept(node));
+    return this.#pending.flatMap(({ parts }) => parts.map(({ node }) => node)).filter((node) => this.#nodes.isStored(node));
   }
 
   /** Samples that may lie in the range, ordered by time, written and pending. In `desc` the last chunk comes first. */

@@ -28,7 +28,6 @@ export class Backlog {
     return this.#waiting.reduce((sum, { samples }) => sum + samples, 0);
   }
 
-  /** Number of samples dropped. */
   get lost(): number {
     return this.#lost;
   }

@@ -50,7 +50,6 @@ export class SegmentRecorder {
     return this.#spool?.segment ?? 0;
   }
 
-  /** Number of samples in the segment. */
   get samples(): number {
     return this.#samples;
   }

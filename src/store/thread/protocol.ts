@@ -103,5 +103,5 @@ export type Reply =
   | { readonly id: number; readonly ok: true; readonly body: unknown }
   | { readonly id: number; readonly ok: false; readonly error: string; readonly name: string }
   /** A long operation is making progress. */
-  | { readonly alive: true }
+  | { readonly progress: true }
   | { readonly quarantined: { readonly path: string; readonly reason: string } };

@@ -38,7 +38,7 @@ export class StoreThread {
   /** Called each time a thread starts and accepts requests. */
   readonly #onOpening: () => void;
   readonly #backlog: Backlog;
-  readonly #condition: StoreHealth;
+  readonly #health: StoreHealth;
   readonly #timers: Timers;
   #client: WorkerClient | null = null;
   #retryTimer: Timer | null = null;
@@ -50,7 +50,7 @@ export class StoreThread {
     this.#recorder = recorder;
     this.#onOpening = onOpening;
     this.#backlog = new Backlog(options.maxWaitingBytes ?? MAX_WAITING_BYTES);
-    this.#condition = new StoreHealth(options.log);
+    this.#health = new StoreHealth(options.log);
     this.#timers = options.timers ?? REAL_TIMERS;
   }
 
@@ -65,9 +65,9 @@ export class StoreThread {
     const { databasePath: path, hertz, maxBytes, node, worker } = this.#options;
     this.#backlog.replace(leftovers.map(toWaitingSegment));
     const listener: WorkerListener = {
-      onQuarantined: (quarantined, reason) => this.#condition.recordQuarantine(quarantined, reason),
-      onDeath: (reason) => this.#onDeath(client, reason),
-      onHang: (hangs) => this.#condition.setHanging(hangs),
+      onQuarantined: (quarantined, reason) => this.#health.recordQuarantine(quarantined, reason),
+      onExit: (reason) => this.#onExit(client, reason),
+      onHang: (hangs) => this.#health.setHanging(hangs),
     };
     const client = new WorkerClient(worker, listener, this.#timers);
     this.#client = client;
@@ -78,7 +78,7 @@ export class StoreThread {
       if (this.#client !== client) throw new Error('the store thread ended');
       if (answer.problem === null) this.#onWritten(answer, leftovers.at(-1)?.segment ?? 0);
       else this.#degrade(answer.problem);
-      this.#condition.setDatabaseState(answer);
+      this.#health.setDatabaseState(answer);
       this.#ensureSegmentAfter(answer.lastSegment);
       return answer;
     } catch (error) {
@@ -150,27 +150,27 @@ export class StoreThread {
     const trimmed = this.#backlog.dropOldestSamples((segment) => this.#recorder.dropSamples(segment));
     if (this.#client) for (const segment of trimmed) this.send('forget', { segment });
     // While writing fails, the retry timer starts the next attempt.
-    if (this.#condition.isOk) void this.#commit();
+    if (this.#health.isOk) void this.#commit();
   }
 
   /** Writes everything recorded so far to the database. Resolves with the reason if that fails, else with null. */
   async flush(): Promise<string | null> {
     await this.#committing; // A commit in progress may have begun before the last sample.
-    if (!this.#client) return this.#condition.error ?? 'the store is not open';
+    if (!this.#client) return this.#health.error ?? 'the store is not open';
     this.#beginNextSegment();
     await this.#commit();
-    return this.#condition.error;
+    return this.#health.error;
   }
 
   /** Changes of remote nodes' alerts that exceeded the daily write budget, as of the last commit. */
   get alertsNotStored(): number {
-    return this.#condition.alertsNotStored;
+    return this.#health.alertsNotStored;
   }
 
   state(): StorageState {
     const state = {
       path: this.#options.databasePath,
-      ...this.#condition.storageState(),
+      ...this.#health.storageState(),
       max_bytes: this.#options.maxBytes,
       samples_pending: this.#backlog.samples + this.#recorder.samples,
       samples_lost: this.#backlog.lost,
@@ -219,11 +219,11 @@ export class StoreThread {
 
   #onWritten(written: Written, upToSegment: number): void {
     this.#backlog.written(upToSegment, (segment) => this.#recorder.remove(segment));
-    this.#condition.recordSuccess(written, this.#backlog.lost);
+    this.#health.recordSuccess(written, this.#backlog.lost);
   }
 
   #degrade(error: string): void {
-    this.#condition.recordFailure(error);
+    this.#health.recordFailure(error);
     if (this.#stopping || this.#retryTimer) return;
     this.#retryTimer = this.#timers.setTimeout(
       () => {
@@ -244,7 +244,7 @@ export class StoreThread {
   }
 
   /** The next thread loads the unwritten records from the spool. */
-  #onDeath(client: WorkerClient, reason: string): void {
+  #onExit(client: WorkerClient, reason: string): void {
     if (this.#client === client) this.#client = null;
     this.#degrade(reason);
   }

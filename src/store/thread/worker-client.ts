@@ -29,7 +29,7 @@ const READS: ReadonlySet<Operation> = new Set<Operation>([
 
 export interface WorkerListener {
   onQuarantined(path: string, reason: string): void;
-  onDeath(reason: string): void;
+  onExit(reason: string): void;
   /** Called when the thread hangs and when it responds again. */
   onHang(hangs: boolean): void;
 }
@@ -60,7 +60,7 @@ export class WorkerClient {
     // The thread holds little long-lived data, and garbage of a larger young generation would stay resident.
     this.#worker = new Worker(program, { resourceLimits: { maxYoungGenerationSizeMb: 4 }, env: {} });
     this.#worker.on('message', (reply: Reply) => {
-      if ('alive' in reply) return this.#onAnswer();
+      if ('progress' in reply) return this.#onAnswer();
       if ('quarantined' in reply) return listener.onQuarantined(reply.quarantined.path, reply.quarantined.reason);
       const waiting = this.#waiting.get(reply.id);
       this.#waiting.delete(reply.id);
@@ -78,7 +78,7 @@ export class WorkerClient {
       for (const { reject } of this.#waiting.values()) reject(new StoreError(reason, 'StoreThreadEnded'));
       this.#waiting.clear();
       this.#onAnswer();
-      if (!expected) listener.onDeath(reason);
+      if (!expected) listener.onExit(reason);
     });
   }
 

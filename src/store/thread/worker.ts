@@ -77,7 +77,7 @@ function open(request: OpenRequest): OpenAnswer {
     for (const { node: name, columns } of samples) {
       if (columns.count === 0 || store.samples.hasSegment(segment, name)) continue;
       // A newcomer starts over in every run. Only the open database knows which nodes are not newcomers.
-      if (store.isOpen && !store.isKept(name)) continue;
+      if (store.isOpen && !store.isStored(name)) continue;
       store.append(segment, name, columns, true);
       recovered += columns.count;
     }
@@ -106,7 +106,7 @@ async function snapshot(path: string): Promise<void> {
   if (!opened().isOpen) throw new Error('the database is not open');
   // `db` keeps the connection referenced: it must not be garbage-collected before its backup ends.
   const isCurrent = (): boolean => copying?.isWanted === true && archive?.db === db;
-  const done = copyDatabase(db, { path, isWanted: isCurrent, onPiece: () => post({ alive: true }) });
+  const done = copyDatabase(db, { path, isWanted: isCurrent, onPiece: () => post({ progress: true }) });
   copying = { isWanted: true, done: done.catch(() => undefined) };
   try {
     await done;

@@ -7,28 +7,28 @@ import { ALL, change, NOW } from './testing/alerts.ts';
 import { sameRows, series } from './testing/rows.ts';
 import { EVER, NODE, START, startStore, TestStore } from './testing/store.ts';
 
-// The database has a thread of its own; if it dies (out of memory, a bug), the store loads the unwritten records from the spool and
+// The database has a thread of its own; if it crashes (out of memory, a bug), the store loads the unwritten records from the spool and
 // starts a new thread.
 
 /** Commands of the worker for this test. */
-const DIE_NOW = 'die now';
-const DIE_AT_COMMIT = 'die at commit';
-const worker = new URL('./testing/mortal-worker.ts', import.meta.url);
+const CRASH_NOW = 'crash now';
+const CRASH_AT_COMMIT = 'crash at commit';
+const worker = new URL('./testing/crashing-worker.ts', import.meta.url);
 
 const ask = (started: TestStore, node: string): Promise<unknown> =>
   started.store.history({ node, ...EVER, stepMs: null, order: 'asc', limit: 1 }).catch(() => null);
 
-const deaths = (started: TestStore): number => started.logged.filter(({ level }) => level === 'error').length;
+const crashes = (started: TestStore): number => started.logged.filter(({ level }) => level === 'error').length;
 
 async function die(started: TestStore, during: () => void = () => undefined): Promise<void> {
-  const before = deaths(started);
-  const dying = ask(started, DIE_NOW);
+  const before = crashes(started);
+  const dying = ask(started, CRASH_NOW);
   during();
   await dying;
-  await until('it died', () => deaths(started) > before);
+  await until('it crashed', () => crashes(started) > before);
 }
 
-t.test('the thread dies: no record before, meanwhile or after is lost or duplicated', async (t) => {
+t.test('the thread crashes: no record before, meanwhile or after is lost or duplicated', async (t) => {
   const folder = temporaryFolder(t);
   const started = await startStore(t, folder, { worker, retrySeconds: 10 });
   started.record(series(START, 50));
@@ -36,7 +36,7 @@ t.test('the thread dies: no record before, meanwhile or after is lost or duplica
   started.record(series(START + 50_000, 50)); // These samples are not sent yet.
   await die(started);
   t.equal(started.store.state().state, 'degraded');
-  t.match(started.store.state().error, /killed by the test/);
+  t.match(started.store.state().error, /crash requested by the test/);
   await t.rejects(started.rows());
   started.record(series(START + 100_000, 30));
   started.record(series(START + 130_000, 3000)); // More than one batch.
@@ -56,13 +56,13 @@ t.test('the thread dies: no record before, meanwhile or after is lost or duplica
   sameRows(t, await (await startStore(t, folder)).rows(), all);
 });
 
-t.test('the thread dies between a commit and its response', async (t) => {
+t.test('the thread crashes between a commit and its response', async (t) => {
   const folder = temporaryFolder(t);
   const started = await startStore(t, folder, { worker });
   started.record(series(START, 59));
-  await ask(started, DIE_AT_COMMIT);
+  await ask(started, CRASH_AT_COMMIT);
   started.recordNextMinute(series(START + 59_000, 11));
-  await until('it died', () => deaths(started) > 0);
+  await until('it crashed', () => crashes(started) > 0);
   started.record(series(START + 70_000, 30));
   await until('it works again', () => started.store.state().state === 'ok');
   sameRows(t, await started.rows(), series(START, 100));
@@ -70,7 +70,7 @@ t.test('the thread dies between a commit and its response', async (t) => {
   t.equal(whole?.samples_received, 100);
 });
 
-t.test('the thread dies repeatedly', async (t) => {
+t.test('the thread crashes repeatedly', async (t) => {
   const folder = temporaryFolder(t);
   const started = await startStore(t, folder, { worker });
   for (let round = 0; round < 3; round += 1) {
