@@ -28,7 +28,7 @@ t.test('while the disk hangs every read fails with an error, and no record is lo
     isPublished = true;
   });
   const reads = [store.alerts(ALL), store.clockEvents(10), started.rows()].map((read) =>
-    t.rejects(read as Promise<unknown>, { name: 'StoreHangs', message: /^the disk has not answered for [45] s$/ }),
+    t.rejects(read as Promise<unknown>, { name: 'StoreHangs', message: /^no response from the disk for [45] s$/ }),
   );
   started.wait(0.4);
   await new Promise(setImmediate);
@@ -42,7 +42,7 @@ t.test('while the disk hangs every read fails with an error, and no record is lo
   started.wait(0.2);
   await Promise.all(reads);
   await t.rejects(store.alerts(ALL), { name: 'StoreHangs' }, 'reads now fail at once');
-  t.match(store.state(), { state: 'degraded', error: /^the disk has not answered for [45] s$/, since: /Z$/ });
+  t.match(store.state(), { state: 'degraded', error: /^no response from the disk for [45] s$/, since: /Z$/ });
   writeFileSync(answering, '');
   await until('the disk answers', () => store.state().state === 'ok');
   t.equal(store.state().error, null);

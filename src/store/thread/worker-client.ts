@@ -147,7 +147,7 @@ export class WorkerClient {
 }
 
 export function hangText(seconds: number): string {
-  return `the disk has not answered for ${Math.round(seconds)} s`;
+  return `no response from the disk for ${Math.round(seconds)} s`;
 }
 
 /** Timers of the store for disk timeouts and retries; tests inject their own. */
