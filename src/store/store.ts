@@ -33,7 +33,7 @@ export interface StoreOptions extends Omit<StoreThreadOptions, 'databasePath'> {
 }
 
 /** State that the database holds from earlier runs. */
-export interface StoredPast extends JudgingPast {
+interface StoredPast extends JudgingPast {
   /** Every node with at least one stored sample. */
   readonly nodes: readonly string[];
   /** Those of `nodes` whose samples were received from the network. */

@@ -5,7 +5,7 @@ const UNITS = [
   ['s', 1],
 ] as const;
 
-export type DurationUnit = (typeof UNITS)[number][0];
+type DurationUnit = (typeof UNITS)[number][0];
 
 const SYMBOLS: Readonly<Record<DurationUnit, string>> = { d: 'd', h: 'h', min: 'min', s: 's' };
 

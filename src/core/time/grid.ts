@@ -17,7 +17,7 @@ export function intervalStartSeconds(grid: Grid, interval: number): number {
 }
 
 /** The next action: take the sample of `interval` (having missed some before it), or wait for its start. */
-export type GridPlan =
+type GridPlan =
   | { readonly kind: 'sample'; readonly interval: number; readonly missed: number }
   | { readonly kind: 'wait'; readonly seconds: number };
 

@@ -29,7 +29,7 @@ class NotEnoughSpace extends Error {
   }
 }
 
-export interface CopyOptions {
+interface CopyOptions {
   /** An existing empty file, which is filled and then unlinked. */
   readonly path: string;
   /** Checked after each step; false ends the copy with an error. */

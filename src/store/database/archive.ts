@@ -18,7 +18,7 @@ import { pruneByAge, pruneBySize, pruneRemoteAlerts } from './retention.ts';
 /** Limits one transaction when many segments are pending. */
 const SEGMENTS_PER_TRANSACTION = 60;
 
-export interface ArchiveOptions extends DatabaseFileOptions {
+interface ArchiveOptions extends DatabaseFileOptions {
   readonly maxBytes: number;
   /** Every other node is remote. */
   readonly localNode: string;

@@ -47,7 +47,7 @@ CREATE TABLE shutdown_request (
 ) WITHOUT ROWID;
 `;
 
-export interface OpenedDatabase {
+interface OpenedDatabase {
   readonly db: DatabaseSync;
   /** Path of a quarantined database and the reason; null when there was none. */
   readonly quarantined: { readonly path: string; readonly reason: string } | null;
@@ -101,14 +101,14 @@ function checkFile(path: string): void {
  * Checks that an open database's file still has its header. SQLite holds an exclusive lock and reads from its page cache, so it would not
  * detect that. `descriptor` must stay open as long as the database: closing any descriptor of the file releases its POSIX locks.
  */
-export function checkStillThere(descriptor: number): void {
+function checkStillThere(descriptor: number): void {
   const start = Buffer.alloc(MAGIC.length);
   readSync(descriptor, start, 0, start.length, 0);
   if (start.toString('latin1') !== MAGIC) throw new Unusable('overwritten or emptied while in use');
 }
 
 /** Creates the tables in an empty database in one transaction. */
-export function createSchema(db: DatabaseSync): void {
+function createSchema(db: DatabaseSync): void {
   db.exec(`BEGIN; ${SCHEMA} PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${SCHEMA_VERSION}; COMMIT`);
 }
 
@@ -151,7 +151,7 @@ function open(path: string): DatabaseSync {
 }
 
 /** Renames the database and its side files to `<name>.quarantined-<time>`: the data is kept and the name is free. */
-export function quarantined(path: string, nowMs: number, suffixes: readonly string[] = WITH_SIDE_FILES): string {
+function quarantined(path: string, nowMs: number, suffixes: readonly string[] = WITH_SIDE_FILES): string {
   const stamp = isoUtc(nowMs).replaceAll(/[-:]|\.\d+/g, '');
   let target = `${path}.quarantined-${stamp}`;
   for (let n = 2; WITH_SIDE_FILES.some((suffix) => existsSync(target + suffix)); n += 1) target = `${path}.quarantined-${stamp}-${n}`;
@@ -220,7 +220,7 @@ export interface DatabaseFileOptions {
 }
 
 /** The owner of the tables, which switches from one database to the next. */
-export interface DatabaseUser {
+interface DatabaseUser {
   /** Switches to another database, before anything is read from it. The previous one is closed. */
   use(db: DatabaseSync): void;
   /** Loads the in-memory state from a database just opened; throws when it is damaged. */

@@ -192,12 +192,12 @@ function toAlert(row: AlertRow): Alert {
 }
 
 /** Sort key among changes of the same time, built as in the query for changes. */
-export function orderKey(alert: Alert): string {
+function orderKey(alert: Alert): string {
   return `${alert.alert_id}|${alert.severity}${alert.resolved ? 1 : 0}`;
 }
 
 /** Marks a change carried over from another database, which is not sent to event streams again. */
-export const BEFORE_ALL: RecordCursor = { segment: 0, sequence: 0 };
+const BEFORE_ALL: RecordCursor = { segment: 0, sequence: 0 };
 
 /** Alert episodes (their last change) and every change of them. */
 export class AlertTable {

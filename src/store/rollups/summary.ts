@@ -7,7 +7,7 @@ import { skippedMs } from '../events/clock-events.ts';
 import type { Columns } from '../samples/chunk.ts';
 
 /** Running statistics of one metric over the samples that had a reading. */
-export interface MetricSummary {
+interface MetricSummary {
   count: number;
   sum: number;
   sumOfSquares: number;

@@ -16,7 +16,7 @@ export interface SegmentPart extends PendingPart {
   readonly segment: number;
 }
 
-export interface PendingSegment {
+interface PendingSegment {
   readonly segment: number;
   readonly parts: readonly PendingPart[];
 }

@@ -13,7 +13,7 @@ const SEGMENT_BYTES = 2 * 1024 * 1024;
 const MAX_BATCH = 1000;
 
 /** Samples of one node in the segment, with the buffers to transfer. */
-export interface NodeBatch {
+interface NodeBatch {
   readonly segment: number;
   readonly node: string;
   readonly columns: Columns;

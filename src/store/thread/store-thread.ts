@@ -255,7 +255,7 @@ function toWaitingSegment({ segment, bytes, samples }: Leftover): WaitingSegment
 }
 
 /** State of writing to the database, for the log and /status. */
-export class StoreHealth {
+class StoreHealth {
   readonly #log: Log;
   readonly #quarantined: string[] = [];
   #state: StorageState['state'] = 'starting';

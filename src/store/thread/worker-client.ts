@@ -2,7 +2,7 @@ import { Worker } from 'node:worker_threads';
 import type { Answer, Operation, Operations, Reply, Request } from './protocol.ts';
 
 /** An error thrown in the worker, with its original name. */
-export class StoreError extends Error {
+class StoreError extends Error {
   constructor(message: string, name: string) {
     super(message);
     this.name = name;
