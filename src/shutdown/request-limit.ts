@@ -1,13 +1,8 @@
+import { TokenBucket } from '../core/alerts/rate-limit.ts';
 import { cutMessage, type ShutdownRecord } from '../core/shutdown/shutdown.ts';
-import { EPSILON_SECONDS } from '../core/time/time.ts';
 
 /** The limit of all callers together is this many times that of one caller, so that a single caller cannot exhaust it. */
 const CALLERS = 3;
-
-interface Bucket {
-  readonly level: number;
-  readonly atSeconds: number;
-}
 
 /** A limit that a call has reached, and the seconds until the next one may pass. */
 export interface ReachedLimit {
@@ -22,11 +17,12 @@ export interface ReachedLimit {
  */
 export class RequestLimit {
   #perMinute: number;
-  #all: Bucket | null = null;
-  readonly #callers = new Map<string, Bucket>();
+  #all: TokenBucket;
+  readonly #callers = new Map<string, TokenBucket>();
 
   constructor(perMinute: number) {
     this.#perMinute = perMinute;
+    this.#all = bucketOf(perMinute * CALLERS);
   }
 
   /** Buckets of recent callers; full ones are removed. */
@@ -34,48 +30,38 @@ export class RequestLimit {
     return this.#callers.size;
   }
 
+  /** A changed limit begins with full buckets. */
   setPerMinute(perMinute: number): void {
+    if (perMinute === this.#perMinute) return;
     this.#perMinute = perMinute;
+    this.#all = bucketOf(perMinute * CALLERS);
+    this.#callers.clear();
   }
 
   /** Takes a token. Null: the call may pass; else the limit that it reached. */
   take(caller: string, nowSeconds: number): ReachedLimit | null {
-    const perMinuteOfAll = this.#perMinute * CALLERS;
-    const all = this.#filled(this.#all, perMinuteOfAll, nowSeconds);
+    const perMinute = this.#perMinute;
+    const waitForAll = this.#all.waitSeconds(nowSeconds);
     // Checked first: beyond it no caller is added, which bounds their number.
-    if (!hasToken(all)) return reached(all, 'all callers', perMinuteOfAll);
-    this.#forgetFull(nowSeconds);
-    const own = this.#filled(this.#callers.get(caller) ?? null, this.#perMinute, nowSeconds);
-    if (!hasToken(own)) return reached(own, 'one caller', this.#perMinute);
-    this.#callers.set(caller, { ...own, level: own.level - 1 });
-    this.#all = { ...all, level: all.level - 1 };
+    if (waitForAll > 0) return { of: 'all callers', perMinute: perMinute * CALLERS, waitSeconds: waitForAll };
+    for (const [name, bucket] of this.#callers) if (bucket.isFull(nowSeconds)) this.#callers.delete(name);
+    const own = this.#callers.get(caller) ?? bucketOf(perMinute);
+    const waitSeconds = own.waitSeconds(nowSeconds);
+    if (waitSeconds > 0) return { of: 'one caller', perMinute, waitSeconds };
+    own.take(nowSeconds);
+    this.#all.take(nowSeconds);
+    this.#callers.set(caller, own);
     return null;
   }
-
-  #filled(bucket: Bucket | null, capacity: number, nowSeconds: number): Bucket {
-    if (!bucket) return { level: capacity, atSeconds: nowSeconds };
-    const gained = ((nowSeconds - bucket.atSeconds) * capacity) / 60;
-    return { level: Math.min(capacity, bucket.level + gained), atSeconds: nowSeconds };
-  }
-
-  #forgetFull(nowSeconds: number): void {
-    for (const [caller, bucket] of this.#callers) {
-      if (this.#filled(bucket, this.#perMinute, nowSeconds).level >= this.#perMinute) this.#callers.delete(caller);
-    }
-  }
 }
 
-function reached({ level }: Bucket, of: ReachedLimit['of'], perMinute: number): ReachedLimit {
-  return { of, perMinute, waitSeconds: ((1 - level) * 60) / perMinute };
-}
-
-function hasToken({ level }: Bucket): boolean {
-  return level + EPSILON_SECONDS >= 1;
+function bucketOf(perMinute: number): TokenBucket {
+  return new TokenBucket(perMinute / 60, perMinute);
 }
 
 /** Refusals recorded individually: this many at once, and one more per minute. A record writes about 10 kB to flash. */
 const BURST = 60;
-const REFILL_SECONDS = 60;
+const PER_SECOND = 1 / 60;
 /** How often a new record for aggregated refusals is begun. */
 const RECORD_SECONDS = 3600;
 
@@ -90,18 +76,12 @@ interface AggregatedRefusals {
  * to time.
  */
 export class RefusalTally {
-  #level = BURST;
-  #atSeconds = Number.NEGATIVE_INFINITY;
+  readonly #individual = new TokenBucket(PER_SECOND, BURST);
   #aggregated: AggregatedRefusals | null = null;
 
   /** Adds a refusal. Returns the record to save at once; null: it was aggregated, see due(). */
   add(refusal: ShutdownRecord, nowSeconds: number): ShutdownRecord | null {
-    this.#level = Math.min(BURST, this.#level + (nowSeconds - this.#atSeconds) / REFILL_SECONDS);
-    this.#atSeconds = nowSeconds;
-    if (this.#level >= 1) {
-      this.#level -= 1;
-      return refusal;
-    }
+    if (this.#individual.take(nowSeconds)) return refusal;
     const { record, sinceSeconds } = this.#currentRecord(refusal, nowSeconds);
     const calls = record.calls + 1;
     const { reason, requested_by, timeout, address, port, user, timestamp } = refusal;

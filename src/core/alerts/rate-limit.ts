@@ -15,14 +15,27 @@ export class TokenBucket {
 
   /** Takes a token; false: none is left. */
   take(nowSeconds: number): boolean {
-    const gained = (nowSeconds - this.#atSeconds) * this.#perSecond;
-    if (gained > 0) {
-      this.#level = Math.min(this.#burst, this.#level + gained);
-      this.#atSeconds = nowSeconds;
-    }
-    if (this.#level + EPSILON_SECONDS < 1) return false;
+    if (this.waitSeconds(nowSeconds) > 0) return false;
     this.#level -= 1;
     return true;
+  }
+
+  /** Seconds until a token can be taken; 0: now. */
+  waitSeconds(nowSeconds: number): number {
+    this.#refill(nowSeconds);
+    return this.#level + EPSILON_SECONDS < 1 ? (1 - this.#level) / this.#perSecond : 0;
+  }
+
+  isFull(nowSeconds: number): boolean {
+    this.#refill(nowSeconds);
+    return this.#level >= this.#burst;
+  }
+
+  #refill(nowSeconds: number): void {
+    const gained = (nowSeconds - this.#atSeconds) * this.#perSecond;
+    if (gained <= 0) return;
+    this.#level = Math.min(this.#burst, this.#level + gained);
+    this.#atSeconds = nowSeconds;
   }
 }
 
