@@ -26,20 +26,20 @@ export class Callers {
 
   constructor(settings: ShutdownSettings, findUsers: FindUsers, ownUid = process.geteuid?.() ?? 0) {
     this.#settings = settings;
-    this.#allowed = new AllowList(settings.allowFrom);
+    this.#allowed = new AllowList(settings.allow_from);
     this.#findUsers = findUsers;
     this.#ownUid = ownUid;
   }
 
   configure(settings: ShutdownSettings): void {
     this.#settings = settings;
-    this.#allowed = new AllowList(settings.allowFrom);
+    this.#allowed = new AllowList(settings.allow_from);
   }
 
   async authorize({ dds }: ShutdownCaller): Promise<CallerDecision> {
     if (dds === null) return { source: { address: null, port: null, user: null }, refusal: null };
     const { address, local, port } = dds;
-    if (local && this.#settings.trustNetwork) return { source: { address, port, user: null }, refusal: null };
+    if (local && this.#settings.trust_network) return { source: { address, port, user: null }, refusal: null };
     const { refusal, user } = local ? await this.#authorizeUser(dds) : { refusal: this.#allowed.refusal(address), user: null };
     const source = { address, port, user };
     if (refusal !== null) return { source, refusal };
@@ -54,41 +54,30 @@ export class Callers {
    */
   async #authorizeUser({ port, receivingPorts }: DdsCaller): Promise<{ refusal: string | null; user: string | null }> {
     const [senders, receivers] = await Promise.all([this.#findUsers([port]), receivingPorts && this.#findUsers(receivingPorts)]);
-    const { allowGroups, allowUsers } = this.#settings;
-    const rules = { allowGroups, allowUsers, ownUid: this.#ownUid };
     const known = [...(senders ?? []), ...(receivers ?? [])];
     const user = known.length === 0 ? null : [...new Set(known.map(shownUser))].join(', ');
-    const refusal = userRefusal(known, rules);
+    const refusal = userRefusal(known, this.#settings, this.#ownUid);
     if (refusal !== null || (senders && receivers)) return { refusal, user };
     return { refusal: `cannot identify the user at UDP port ${port}; call from a program that runs until it has the response`, user };
   }
 }
 
-interface UserRules {
-  /** Groups whose members may request a safe shutdown. */
-  readonly allowGroups: readonly string[];
-  /** Users, by name or by number, who may request it besides those of the groups. */
-  readonly allowUsers: readonly string[];
-  /** The user of the service itself. */
-  readonly ownUid: number;
-}
-
 /** A user in records and messages. */
-export function shownUser({ name, uid }: LocalUser): string {
+function shownUser({ name, uid }: LocalUser): string {
   return name ?? String(uid);
 }
 
 /** Why one of these users, each of whom may have sent the request, may not request a safe shutdown; null: all of them may. */
-export function userRefusal(users: readonly LocalUser[], { allowGroups, allowUsers, ownUid }: UserRules): string | null {
+function userRefusal(users: readonly LocalUser[], { allow_groups, allow_users }: ShutdownSettings, ownUid: number): string | null {
   const refused = users.find(
     (user) =>
       user.uid !== 0 &&
       user.uid !== ownUid &&
-      !user.groups.some((group) => allowGroups.includes(group)) &&
-      !allowUsers.includes(shownUser(user)),
+      !user.groups.some((group) => allow_groups.includes(group)) &&
+      !allow_users.includes(shownUser(user)),
   );
   if (!refused) return null;
-  const [group] = allowGroups;
+  const [group] = allow_groups;
   const inGroup = refused.name === null || group === undefined ? '' : `run: sudo adduser ${refused.name} ${group}, or `;
   return `the user ${shownUser(refused)} may not request a safe shutdown; ${inGroup}add ${shownUser(refused)} to safe_shutdown.allow_users`;
 }
@@ -112,9 +101,9 @@ export interface ShutdownRunners {
 /** Runners for the executables of a folder and for systemd units. */
 export function machineRunners(environment: NodeJS.ProcessEnv, log: Log): (settings: ShutdownSettings) => ShutdownRunners {
   const uid = process.geteuid?.() ?? 0;
-  return ({ hooksFolder, hooksRequired, stopUnits }) => ({
+  return ({ hooksFolder, hooksRequired, stop_units: units }) => ({
     hooks: new HookFolder({ folder: hooksFolder, required: hooksRequired, environment, log, uid }),
-    units: new UnitList({ units: stopUnits, environment, log, helperSocket: helperSocket() }),
+    units: new UnitList({ units, environment, log, helperSocket: helperSocket() }),
   });
 }
 

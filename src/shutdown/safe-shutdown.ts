@@ -77,7 +77,7 @@ export class SafeShutdown {
     this.#options = options;
     this.#settings = settings;
     this.#callers = new Callers(settings, findUsers);
-    this.#limit = new RequestLimit(settings.maxRequestsPerMinute);
+    this.#limit = new RequestLimit(settings.max_requests_per_minute);
     this.#register = new RefusalRegister(book, log);
   }
 
@@ -125,7 +125,7 @@ export class SafeShutdown {
   async configure(settings: ShutdownSettings): Promise<void> {
     this.#settings = settings;
     this.#callers.configure(settings);
-    this.#limit.setPerMinute(settings.maxRequestsPerMinute);
+    this.#limit.setPerMinute(settings.max_requests_per_minute);
     await this.#logObstacles();
   }
 

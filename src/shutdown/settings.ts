@@ -3,36 +3,22 @@ import { dirname, join, resolve } from 'node:path';
 import type { Config } from '../config/schema.ts';
 import type { ShutdownAction } from '../core/shutdown/shutdown.ts';
 
-/** The configuration of a safe shutdown. */
-export interface ShutdownSettings {
-  readonly enabled: boolean;
+/** The configuration of a safe shutdown: its keys, with the values that depend on the machine and on the file filled in. */
+export interface ShutdownSettings extends Omit<Config['safe_shutdown'], 'action' | 'hooks_path'> {
   readonly action: ShutdownAction;
-  readonly allowFrom: readonly string[];
-  readonly allowGroups: readonly string[];
-  readonly allowUsers: readonly string[];
-  readonly trustNetwork: boolean;
-  readonly maxRequestsPerMinute: number;
   readonly hooksFolder: string;
   /** Whether the folder is set in the configuration and must therefore exist. */
   readonly hooksRequired: boolean;
-  readonly stopUnits: readonly string[];
 }
 
 /** `standardAction`: the last step's action if the configuration does not set one. */
 export function shutdownSettings(config: Config, configFile: string, standardAction: ShutdownAction): ShutdownSettings {
-  const { action, allow_from, allow_groups, allow_users, enabled, hooks_path, max_requests_per_minute, stop_units, trust_network } =
-    config.safe_shutdown;
+  const { action, hooks_path, ...keys } = config.safe_shutdown;
   return {
-    enabled,
+    ...keys,
     action: action ?? standardAction,
-    allowFrom: allow_from,
-    allowGroups: allow_groups,
-    allowUsers: allow_users,
-    trustNetwork: trust_network,
-    maxRequestsPerMinute: max_requests_per_minute,
     hooksFolder: hooks_path === null ? join(dirname(resolve(configFile)), 'shutdown.d') : resolve(hooks_path),
     hooksRequired: hooks_path !== null,
-    stopUnits: stop_units,
   };
 }
 

@@ -45,7 +45,7 @@ t.test('of many calls at the same moment one is accepted', async (t) => {
 });
 
 t.test('a caller that calls too often gets the time to wait, and other callers are not affected', async (t) => {
-  const scene = await Scene.start(t, { settings: { maxRequestsPerMinute: 1 } });
+  const scene = await Scene.start(t, { settings: { max_requests_per_minute: 1 } });
   t.match((await scene.call({ timeout: -1 })).message, /timeout/);
   const { message, success } = await scene.call();
   t.equal(success, false);
@@ -56,7 +56,7 @@ t.test('a caller that calls too often gets the time to wait, and other callers a
 });
 
 t.test('another host is refused unless it is listed and has answered; callers that the transport vouches for are accepted', async (t) => {
-  const scene = await Scene.start(t, { settings: { allowFrom: ['192.0.2.8', '2001:db8::/32', '10.1.0.0/16'] } });
+  const scene = await Scene.start(t, { settings: { allow_from: ['192.0.2.8', '2001:db8::/32', '10.1.0.0/16'] } });
   const ask = async (who: ShutdownCaller): Promise<string> => {
     const { message, success } = await scene.call({}, who);
     if (success) await scene.ended();
@@ -106,7 +106,7 @@ t.test('of this host root, the user of the service, members of two groups and li
     ports.push(asked);
     return byPort === null ? found : (byPort[asked[0] as number] ?? null);
   };
-  const settings = { allowUsers: ['listed', '5004'] };
+  const settings = { allow_users: ['listed', '5004'] };
   const scene = await Scene.start(t, { settings, findUsers });
   for (const users of allowed) {
     found = users;
@@ -152,19 +152,19 @@ t.test('of this host root, the user of the service, members of two groups and li
   byPort = null;
 
   found = [user(5001, 'anna', 'anna', 'sudo')];
-  await scene.shutdown.configure({ ...scene.settings, allowGroups: [] });
+  await scene.shutdown.configure({ ...scene.settings, allow_groups: [] });
   t.match((await scene.call()).message, /^refused: the user anna may not request a safe shutdown; add anna to safe_shutdown\.allow_users$/);
   found = [user(0, 'root')];
   t.equal((await scene.call()).success, true, 'root without any group');
   await scene.ended();
   found = [nobody];
-  await scene.shutdown.configure({ ...scene.settings, allowUsers: ['nobody'] });
+  await scene.shutdown.configure({ ...scene.settings, allow_users: ['nobody'] });
   t.equal((await scene.call()).success, true, 'the list is taken over while it runs');
   await scene.ended();
 });
 
 t.test('on a trusted network every user of this host is accepted, and no other host', async (t) => {
-  const scene = await Scene.start(t, { settings: { trustNetwork: true }, findUsers: async () => null });
+  const scene = await Scene.start(t, { settings: { trust_network: true }, findUsers: async () => null });
   t.equal((await scene.call({}, caller({ receivingPorts: null, prove: async () => false }))).success, true);
   await scene.ended();
   t.match((await scene.call({}, REMOTE)).message, /are not accepted.*allow_from/);
@@ -207,7 +207,7 @@ t.test('on the shared name an unauthorised caller is recorded but not answered; 
 });
 
 t.test('a flood from an unauthorised host does not keep out authorised callers', async (t) => {
-  const scene = await Scene.start(t, { settings: { maxRequestsPerMinute: 1 } });
+  const scene = await Scene.start(t, { settings: { max_requests_per_minute: 1 } });
   for (let n = 0; n < 1000; n += 1) await scene.call({}, REMOTE);
   t.equal((await scene.call()).success, true);
   await scene.ended();
@@ -221,7 +221,7 @@ t.test('link-local addresses have their interface', async (t) => {
 
 t.test('an action that is not possible is refused before anything is run, and shown before it is requested', async (t) => {
   for (const action of ['poweroff', 'reboot', 'halt'] as const) {
-    const scene = await Scene.start(t, { settings: { action, stopUnits: ['camera.service'] } });
+    const scene = await Scene.start(t, { settings: { action, stop_units: ['camera.service'] } });
     scene.hook('10-never');
     t.ok(scene.logged.some(({ level, message }) => level === 'warning' && message.includes(`safe_shutdown.action is ${action}`)));
     const { message, success } = await scene.call({ reason: 'EMERGENCY' });
@@ -238,7 +238,7 @@ t.test('a disabled shutdown refuses; other settings are applied at run time', as
   await scene.shutdown.configure({ ...scene.settings, enabled: false });
   t.match((await scene.call()).message, /safe_shutdown\.enabled is false/);
   t.match(await scene.shutdown.status(), { enabled: false });
-  await scene.shutdown.configure({ ...scene.settings, allowFrom: ['192.0.2.7'], stopUnits: ['new.service'] });
+  await scene.shutdown.configure({ ...scene.settings, allow_from: ['192.0.2.7'], stop_units: ['new.service'] });
   t.equal((await scene.call({}, REMOTE)).success, true);
   await scene.ended();
   t.same(scene.order(), ['stop new.service']);
@@ -253,14 +253,14 @@ t.test('settings come from the configuration; the hooks are beside its file', as
   t.same(settingsOf(''), {
     enabled: true,
     action: 'dry-run',
-    allowFrom: [],
-    allowGroups: ['edge-health', 'sudo'],
-    allowUsers: [],
-    trustNetwork: false,
-    maxRequestsPerMinute: 10,
+    allow_from: [],
+    allow_groups: ['edge-health', 'sudo'],
+    allow_users: [],
+    trust_network: false,
+    max_requests_per_minute: 10,
     hooksFolder: '/etc/edge-health/shutdown.d',
     hooksRequired: false,
-    stopUnits: [],
+    stop_units: [],
   });
   t.match(settingsOf('safe_shutdown: {hooks_path: /opt/hooks, action: reboot}'), {
     hooksFolder: '/opt/hooks',

@@ -88,7 +88,7 @@ t.test('a call during the start of the service is not mistaken for one of an ear
 });
 
 t.test('in a flood of calls each one is counted, and none is queued', async (t) => {
-  const scene = await Scene.start(t, { settings: { maxRequestsPerMinute: 10 } });
+  const scene = await Scene.start(t, { settings: { max_requests_per_minute: 10 } });
   const CALLS = 2000;
   const long = 'y'.repeat(10_000);
   for (let n = 0; n < CALLS; n += 1) {

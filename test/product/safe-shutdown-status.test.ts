@@ -19,7 +19,7 @@ import { ROOT } from '../../testkit/service/service.ts';
 const shutdownSchema = statusDocumentSchema.entries.shutdown;
 
 t.test('/status and every event conform to the API description at every moment', async (t) => {
-  const scene = await Scene.start(t, { settings: { stopUnits: ['broken.service'] } });
+  const scene = await Scene.start(t, { settings: { stop_units: ['broken.service'] } });
   scene.hook('20-fails', 'exit 1');
   const seen = new Set<string>();
   const check = async (): Promise<void> => {

@@ -8,7 +8,7 @@ const steps = ({ progress }: Scene): string[] => [...new Set(progress.map(({ ste
 const reported = ({ progress }: Scene): string => progress.map(({ message }) => message).join('\n');
 
 t.test('a dry run performs everything but the last step, in order, and the service continues', async (t) => {
-  const scene = await Scene.start(t, { settings: { stopUnits: ['camera.service', 'arm.service'] } });
+  const scene = await Scene.start(t, { settings: { stop_units: ['camera.service', 'arm.service'] } });
   scene.hook('20-say', 'echo "parked"').heldHook('10-park');
   const reply = await scene.call();
   t.match(await scene.shutdown.status(), { state: 'in_progress' }, 'the answer does not wait for the hooks');
@@ -53,7 +53,7 @@ t.test('the store is flushed: everything recorded is in the database, and nothin
 
 t.test('a failing hook aborts a requested shutdown, and the message names the hook', async (t) => {
   for (const reason of ['MAINTENANCE', 'MANUAL', 'USER_REQUEST']) {
-    const scene = await Scene.start(t, { settings: { stopUnits: ['camera.service'] } });
+    const scene = await Scene.start(t, { settings: { stop_units: ['camera.service'] } });
     scene.hook('10-well').hook('20-fails', 'echo "arm is not parked" >&2; exit 7').hook('30-never');
     t.equal((await scene.call({ reason })).success, true);
     const end = await scene.ended();
@@ -69,7 +69,7 @@ t.test('a failing hook aborts a requested shutdown, and the message names the ho
 
 t.test('if the machine is in danger, failures are skipped', async (t) => {
   for (const reason of ['OVERTEMP', 'EMERGENCY', 'CRITICAL_ALERT', 'POWER_LOW']) {
-    const scene = await Scene.start(t, { settings: { stopUnits: ['broken.service', 'camera.service'] } });
+    const scene = await Scene.start(t, { settings: { stop_units: ['broken.service', 'camera.service'] } });
     scene.hook('10-fails', 'exit 1').hook('20-well');
     await scene.call({ reason });
     t.match(await scene.ended(), { state: 'completed', step: 'power' }, reason);
@@ -80,7 +80,7 @@ t.test('if the machine is in danger, failures are skipped', async (t) => {
 });
 
 t.test('a unit that does not stop aborts as well, and the stopped units are named', async (t) => {
-  const scene = await Scene.start(t, { settings: { stopUnits: ['camera.service', 'broken.service', 'arm.service'] } });
+  const scene = await Scene.start(t, { settings: { stop_units: ['camera.service', 'broken.service', 'arm.service'] } });
   await scene.call();
   const { message, state, step } = await scene.ended();
   t.match({ state, step }, { state: 'aborted', step: 'stop_units' });
@@ -115,7 +115,7 @@ const MARK = `2001.${process.pid}`;
 t.test('at the timeout a hung hook is terminated, then killed with its descendants, and the sequence continues to its end', async (t) => {
   for (const reason of ['MAINTENANCE', 'EMERGENCY']) {
     for (const timeout of TIMEOUTS) {
-      const scene = await Scene.start(t, { settings: { stopUnits: ['camera.service'] } });
+      const scene = await Scene.start(t, { settings: { stop_units: ['camera.service'] } });
       scene.hook('10-well');
       scene
         .hook('20-hangs', `trap '' TERM; sh -c "trap '' TERM; sleep ${MARK} & sleep ${MARK}" & sleep ${MARK}; sleep ${MARK}`)
@@ -150,7 +150,7 @@ t.test('a hook that ends on SIGTERM is only terminated', async (t) => {
 });
 
 t.test('a timeout that is too short for any step still leads to completion', async (t) => {
-  const scene = await Scene.start(t, { settings: { stopUnits: ['camera.service'] } });
+  const scene = await Scene.start(t, { settings: { stop_units: ['camera.service'] } });
   scene.hook('10-sleeps', `sleep ${MARK}`);
   await scene.call({ timeout: 0.001 });
   t.equal((await scene.ended()).state, 'completed');

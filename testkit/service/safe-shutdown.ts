@@ -101,14 +101,14 @@ export class Scene {
     this.settings = {
       enabled: true,
       action: 'dry-run',
-      allowFrom: [],
-      allowGroups: ['edge-health', 'sudo'],
-      allowUsers: [],
-      trustNetwork: false,
-      maxRequestsPerMinute: 600,
+      allow_from: [],
+      allow_groups: ['edge-health', 'sudo'],
+      allow_users: [],
+      trust_network: false,
+      max_requests_per_minute: 600,
       hooksFolder: this.hooks,
       hooksRequired: true,
-      stopUnits: [],
+      stop_units: [],
       ...options.settings,
     };
     const environment = { ...process.env, PATH: `${bin}:${process.env['PATH']}` };
