@@ -3,7 +3,7 @@ import type { DdsCaller, PowerControl, ShutdownCaller, ShutdownSource, StepRunne
 import type { Clocks } from '../core/time/time.ts';
 import { Logind } from './logind.ts';
 import { HookFolder, UnitList } from './runners.ts';
-import { AllowList, type ShutdownSettings } from './settings.ts';
+import { addressRefusal, type ShutdownSettings } from './settings.ts';
 import { HELPER_SOCKET } from './stop-helper-client.ts';
 import { UDP_TABLE_SOCKET, UdpOwners } from './udp-owners.ts';
 import { type LocalUser, Users } from './users.ts';
@@ -17,49 +17,36 @@ export interface CallerDecision {
   readonly refusal: string | null;
 }
 
-/** Decides who may request a safe shutdown. */
-export class Callers {
-  readonly #findUsers: FindUsers;
-  readonly #ownUid: number;
-  #settings: ShutdownSettings;
-  #allowed: AllowList;
+/** Decides whether a caller may request a safe shutdown. */
+export async function authorizeCaller({ dds }: ShutdownCaller, settings: ShutdownSettings, findUsers: FindUsers): Promise<CallerDecision> {
+  if (dds === null) return { source: { address: null, port: null, user: null }, refusal: null };
+  const { address, local, port } = dds;
+  if (local && settings.trust_network) return { source: { address, port, user: null }, refusal: null };
+  const { refusal, user } = local
+    ? await authorizeUser(dds, settings, findUsers)
+    : { refusal: addressRefusal(address, settings.allow_from), user: null };
+  const source = { address, port, user };
+  if (refusal !== null) return { source, refusal };
+  // The users who own the sockets before and after the participant's response also owned them in between.
+  if (await dds.prove()) return { source, refusal: local ? (await authorizeUser(dds, settings, findUsers)).refusal : null };
+  return { source, refusal: `requests from ${address} are not accepted: its DDS participant did not respond` };
+}
 
-  constructor(settings: ShutdownSettings, findUsers: FindUsers, ownUid = process.geteuid?.() ?? 0) {
-    this.#settings = settings;
-    this.#allowed = new AllowList(settings.allow_from);
-    this.#findUsers = findUsers;
-    this.#ownUid = ownUid;
-  }
-
-  configure(settings: ShutdownSettings): void {
-    this.#settings = settings;
-    this.#allowed = new AllowList(settings.allow_from);
-  }
-
-  async authorize({ dds }: ShutdownCaller): Promise<CallerDecision> {
-    if (dds === null) return { source: { address: null, port: null, user: null }, refusal: null };
-    const { address, local, port } = dds;
-    if (local && this.#settings.trust_network) return { source: { address, port, user: null }, refusal: null };
-    const { refusal, user } = local ? await this.#authorizeUser(dds) : { refusal: this.#allowed.refusal(address), user: null };
-    const source = { address, port, user };
-    if (refusal !== null) return { source, refusal };
-    // The users who own the sockets before and after the participant's response also owned them in between.
-    if (await dds.prove()) return { source, refusal: local ? (await this.#authorizeUser(dds)).refusal : null };
-    return { source, refusal: `requests from ${address} are not accepted: its DDS participant did not respond` };
-  }
-
-  /**
-   * The source port alone does not identify the sender: other local users can send from it (SO_REUSEADDR, IP_PKTINFO) and have closed
-   * their socket by now. But they cannot receive what is sent to another user's participant.
-   */
-  async #authorizeUser({ port, receivingPorts }: DdsCaller): Promise<{ refusal: string | null; user: string | null }> {
-    const [senders, receivers] = await Promise.all([this.#findUsers([port]), receivingPorts && this.#findUsers(receivingPorts)]);
-    const known = [...(senders ?? []), ...(receivers ?? [])];
-    const user = known.length === 0 ? null : [...new Set(known.map(shownUser))].join(', ');
-    const refusal = userRefusal(known, this.#settings, this.#ownUid);
-    if (refusal !== null || (senders && receivers)) return { refusal, user };
-    return { refusal: `cannot identify the user at UDP port ${port}; call from a program that runs until it has the response`, user };
-  }
+/**
+ * The source port alone does not identify the sender: other local users can send from it (SO_REUSEADDR, IP_PKTINFO) and have closed their
+ * socket by now. But they cannot receive what is sent to another user's participant.
+ */
+async function authorizeUser(
+  { port, receivingPorts }: DdsCaller,
+  settings: ShutdownSettings,
+  findUsers: FindUsers,
+): Promise<{ refusal: string | null; user: string | null }> {
+  const [senders, receivers] = await Promise.all([findUsers([port]), receivingPorts && findUsers(receivingPorts)]);
+  const known = [...(senders ?? []), ...(receivers ?? [])];
+  const user = known.length === 0 ? null : [...new Set(known.map(shownUser))].join(', ');
+  const refusal = userRefusal(known, settings);
+  if (refusal !== null || (senders && receivers)) return { refusal, user };
+  return { refusal: `cannot identify the user at UDP port ${port}; call from a program that runs until it has the response`, user };
 }
 
 /** A user in records and messages. */
@@ -68,7 +55,8 @@ function shownUser({ name, uid }: LocalUser): string {
 }
 
 /** Why one of these users, each of whom may have sent the request, may not request a safe shutdown; null: all of them may. */
-function userRefusal(users: readonly LocalUser[], { allow_groups, allow_users }: ShutdownSettings, ownUid: number): string | null {
+function userRefusal(users: readonly LocalUser[], { allow_groups, allow_users }: ShutdownSettings): string | null {
+  const ownUid = process.geteuid?.() ?? 0;
   const refused = users.find(
     (user) =>
       user.uid !== 0 &&

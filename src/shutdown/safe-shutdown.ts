@@ -21,7 +21,7 @@ import {
 } from '../core/shutdown/shutdown.ts';
 import { type Clocks, isoUtc } from '../core/time/time.ts';
 import type { StatusDocument } from '../http/api/schema.ts';
-import { Callers, type FindUsers, type ShutdownRunners } from './callers.ts';
+import { authorizeCaller, type FindUsers, type ShutdownRunners } from './callers.ts';
 import { Procedure, type Report } from './procedure.ts';
 import { RefusalTally, RequestLimit } from './request-limit.ts';
 import type { ShutdownSettings } from './settings.ts';
@@ -57,7 +57,6 @@ interface Running {
  */
 export class SafeShutdown {
   readonly #options: SafeShutdownOptions;
-  readonly #callers: Callers;
   readonly #limit: RequestLimit;
   readonly #register: RefusalRegister;
   /** Ids must be unique, not secret, so OpenSSL need not be loaded. */
@@ -73,10 +72,9 @@ export class SafeShutdown {
   #saving: Promise<void> = Promise.resolve();
 
   constructor(options: SafeShutdownOptions) {
-    const { book, findUsers, log, settings } = options;
+    const { book, log, settings } = options;
     this.#options = options;
     this.#settings = settings;
-    this.#callers = new Callers(settings, findUsers);
     this.#limit = new RequestLimit(settings.max_requests_per_minute);
     this.#register = new RefusalRegister(book, log);
   }
@@ -85,7 +83,7 @@ export class SafeShutdown {
   readonly handler: ShutdownHandler = async (call, caller) => {
     const settings = this.#settings;
     try {
-      const { refusal, source } = await this.#callers.authorize(caller);
+      const { refusal, source } = await authorizeCaller(caller, settings, this.#options.findUsers);
       if (refusal !== null) {
         // The refusal must not consume the rate limit of others.
         const reply = this.#refuse(call, source, refusal);
@@ -124,7 +122,6 @@ export class SafeShutdown {
   /** Applies changed settings; a procedure in progress keeps its own. */
   async configure(settings: ShutdownSettings): Promise<void> {
     this.#settings = settings;
-    this.#callers.configure(settings);
     this.#limit.setPerMinute(settings.max_requests_per_minute);
     await this.#logObstacles();
   }

@@ -29,25 +29,18 @@ const familyOf = (address: string): Family | null => {
   return version === 0 ? null : version === 4 ? 'ipv4' : 'ipv6';
 };
 
-/** The addresses and networks of safe_shutdown.allow_from. */
-export class AllowList {
-  readonly #list = new BlockList();
-
-  constructor(entries: readonly string[]) {
-    for (const entry of entries) {
-      const [address = '', prefix] = entry.split('/');
-      const family = familyOf(address);
-      if (family === null) continue; // Configuration validation rejects such an entry.
-      if (prefix === undefined) this.#list.addAddress(address, family);
-      else this.#list.addSubnet(address, Number(prefix), family);
-    }
+/** Why requests from a host are refused, which safe_shutdown.allow_from does not list; null: they are accepted. */
+export function addressRefusal(address: string, allowed: readonly string[]): string | null {
+  const list = new BlockList();
+  for (const entry of allowed) {
+    const [network = '', prefix] = entry.split('/');
+    const family = familyOf(network);
+    if (family === null) continue; // Configuration validation rejects such an entry.
+    if (prefix === undefined) list.addAddress(network, family);
+    else list.addSubnet(network, Number(prefix), family);
   }
-
-  /** Why requests from a host are refused; null: they are accepted. */
-  refusal(address: string): string | null {
-    const host = address.replace(/%.*$/, ''); // A link-local address ends with its interface.
-    const family = familyOf(host);
-    if (family !== null && this.#list.check(host, family)) return null;
-    return `requests from ${address} are not accepted; add the address to this machine's safe_shutdown.allow_from`;
-  }
+  const host = address.replace(/%.*$/, ''); // A link-local address ends with its interface.
+  const family = familyOf(host);
+  if (family !== null && list.check(host, family)) return null;
+  return `requests from ${address} are not accepted; add the address to this machine's safe_shutdown.allow_from`;
 }
