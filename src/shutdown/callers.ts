@@ -1,8 +1,8 @@
 import type { Log } from '../core/ports.ts';
-import type { DdsCaller, PowerControl, ShutdownCaller, ShutdownSource, StepRunner } from '../core/shutdown/shutdown.ts';
+import type { DdsCaller, ListItems, PowerControl, ShutdownCaller, ShutdownSource } from '../core/shutdown/shutdown.ts';
 import type { Clocks } from '../core/time/time.ts';
 import { Logind } from './logind.ts';
-import { HookFolder, UnitList } from './runners.ts';
+import { hookItems, unitItems } from './runners.ts';
 import { addressRefusal, type ShutdownSettings } from './settings.ts';
 import { HELPER_SOCKET } from './stop-helper-client.ts';
 import { UDP_TABLE_SOCKET, UdpOwners } from './udp-owners.ts';
@@ -80,18 +80,18 @@ export function machineUsers(environment: NodeJS.ProcessEnv): FindUsers {
   };
 }
 
-/** Runners of the steps that consist of several items. */
+/** The steps that consist of several items. */
 export interface ShutdownRunners {
-  readonly hooks: StepRunner;
-  readonly units: StepRunner;
+  readonly hooks: ListItems;
+  readonly units: ListItems;
 }
 
-/** Runners for the executables of a folder and for systemd units. */
+/** The executables of a folder and the systemd units, as in the settings. */
 export function machineRunners(environment: NodeJS.ProcessEnv, log: Log): (settings: ShutdownSettings) => ShutdownRunners {
   const uid = process.geteuid?.() ?? 0;
   return ({ hooksFolder, hooksRequired, stop_units: units }) => ({
-    hooks: new HookFolder({ folder: hooksFolder, required: hooksRequired, environment, log, uid }),
-    units: new UnitList({ units, environment, log, helperSocket: helperSocket() }),
+    hooks: () => hookItems({ folder: hooksFolder, required: hooksRequired, environment, log, uid }),
+    units: async () => unitItems({ units, environment, log, helperSocket: helperSocket() }),
   });
 }
 

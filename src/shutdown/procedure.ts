@@ -1,5 +1,6 @@
 import { nullAfterTimeout, withTimeout } from '../core/platform/timeout.ts';
 import {
+  type ListItems,
   nextPhase,
   ON_FAILURE,
   type PowerControl,
@@ -10,7 +11,6 @@ import {
   type ShutdownTimes,
   type StepItem,
   type StepOutcome,
-  type StepRunner,
   shutdownTimes,
 } from '../core/shutdown/shutdown.ts';
 
@@ -21,8 +21,8 @@ export type Report = (state: ShutdownState, step: ShutdownStep, level: ReportLev
 export interface ProcedureOptions {
   readonly context: ShutdownContext;
   readonly timeoutSeconds: number;
-  readonly hooks: StepRunner;
-  readonly units: StepRunner;
+  readonly hooks: ListItems;
+  readonly units: ListItems;
   /** Resolves when the request and its reports so far are stored, or soon after. */
   readonly recorded: () => Promise<void>;
   /** Writes pending records to the database; resolves with the reason of a failure, or null. */
@@ -120,8 +120,8 @@ export class Procedure {
     return { outcome, problem: null };
   }
 
-  async #runItems(runner: StepRunner, timeout: Promise<'out_of_time'>): Promise<StepResult> {
-    const listed = await Promise.race([runner.list(), timeout, this.#stopping]);
+  async #runItems(listItems: ListItems, timeout: Promise<'out_of_time'>): Promise<StepResult> {
+    const listed = await Promise.race([listItems(), timeout, this.#stopping]);
     if (typeof listed === 'string') return { outcome: listed, problem: null };
     this.#begin(listed.length === 0 ? this.#texts.none : `${this.#texts.doing}: ${listed.map(({ name }) => name).join(', ')}`);
     let first: string | null = null;

@@ -2,8 +2,8 @@ import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { temporaryFolder } from '../../testkit/folder.ts';
-import type { ShutdownContext } from '../core/shutdown/shutdown.ts';
-import { HookFolder, hookEnvironment, unsafe } from './runners.ts';
+import type { ShutdownContext, StepItem } from '../core/shutdown/shutdown.ts';
+import { hookEnvironment, hookItems, unsafe } from './runners.ts';
 
 const CONTEXT: ShutdownContext = {
   requestId: '01J',
@@ -28,7 +28,7 @@ class Hooks {
     return this;
   }
 
-  runner(required = true, folder = this.folder): HookFolder {
+  items(required = true, folder = this.folder): Promise<StepItem[]> {
     const log = (_level: string, message: string, fields: object = {}): void => {
       this.logged.push(`${message} ${JSON.stringify(fields)}`);
     };
@@ -38,13 +38,13 @@ class Hooks {
       NOTIFY_SOCKET: '/x',
       EDGE_HEALTH_CONFIG: 'y',
     };
-    return new HookFolder({ folder, required, environment, log, uid: process.geteuid?.() ?? 0 });
+    return hookItems({ folder, required, environment, log, uid: process.geteuid?.() ?? 0 });
   }
 
   /** Runs all hooks; returns the outcome of each. */
   async outcomes(): Promise<Record<string, string | null>> {
     const outcomes: Record<string, string | null> = {};
-    for (const item of await this.runner().list()) outcomes[item.name] = await item.start(CONTEXT).ended;
+    for (const item of await this.items()) outcomes[item.name] = await item.start(CONTEXT).ended;
     return outcomes;
   }
 }
@@ -135,7 +135,7 @@ t.test('root trusts only files of root; other users trust files of root and thei
 
 t.test('without a folder there are no hooks; a configured folder must exist', async (t) => {
   const hooks = new Hooks(t);
-  t.same(await hooks.runner(false, '/no/such/folder').list(), []);
-  await t.rejects(hooks.runner(true, '/no/such/folder').list(), /safe_shutdown\.hooks_path \/no\/such\/folder cannot be read: ENOENT/);
-  await t.rejects(hooks.runner(false, '/proc/self/status').list(), /ENOTDIR/);
+  t.same(await hooks.items(false, '/no/such/folder'), []);
+  await t.rejects(hooks.items(true, '/no/such/folder'), /safe_shutdown\.hooks_path \/no\/such\/folder cannot be read: ENOENT/);
+  await t.rejects(hooks.items(false, '/proc/self/status'), /ENOTDIR/);
 });

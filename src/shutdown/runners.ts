@@ -2,7 +2,7 @@ import { access, constants, readdir, realpath, type Stats, stat } from 'node:fs'
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Log } from '../core/ports.ts';
-import type { EndedHow, RunningItem, ShutdownContext, StepItem, StepRunner } from '../core/shutdown/shutdown.ts';
+import type { EndedHow, RunningItem, ShutdownContext, StepItem } from '../core/shutdown/shutdown.ts';
 import { startProgram } from './program.ts';
 import { requestFromHelper } from './stop-helper-client.ts';
 
@@ -13,7 +13,7 @@ const IGNORED = /^\.|^#.*#$|~$|\.(bak|old|orig|rej|new|save|swp|swo|tmp|disabled
 /** Variables for this process only. A hook that inherited them could, for example, send notifications in the name of the service. */
 const OWN_VARIABLES = /^(NODE_|NOTIFY_SOCKET$|WATCHDOG_|LISTEN_|EDGE_HEALTH_)/;
 
-export interface HookFolderOptions {
+export interface HookOptions {
   readonly folder: string;
   /** Whether a missing folder is an error; false: it means that there are no hooks. */
   readonly required: boolean;
@@ -23,63 +23,52 @@ export interface HookFolderOptions {
   readonly uid: number;
 }
 
-/** Runs the executables of a folder in the order of their names. */
-export class HookFolder implements StepRunner {
-  readonly #options: HookFolderOptions;
-
-  constructor(options: HookFolderOptions) {
-    this.#options = options;
+/** The executables of a folder, in the order of their names. Rejects if the folder cannot be read. */
+export async function hookItems(options: HookOptions): Promise<StepItem[]> {
+  const { folder, log, required, uid } = options;
+  let names: string[];
+  try {
+    names = (await file.readdir(folder)).sort();
+  } catch (error) {
+    if (!required && (error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    throw new Error(`safe_shutdown.hooks_path ${folder} cannot be read: ${(error as NodeJS.ErrnoException).code}`);
   }
-
-  /** Rejects if the folder cannot be read. */
-  async list(): Promise<StepItem[]> {
-    const { folder, log, required } = this.#options;
-    let names: string[];
-    try {
-      names = (await file.readdir(folder)).sort();
-    } catch (error) {
-      if (!required && (error as NodeJS.ErrnoException).code === 'ENOENT') return [];
-      throw new Error(`safe_shutdown.hooks_path ${folder} cannot be read: ${(error as NodeJS.ErrnoException).code}`);
-    }
-    const items: StepItem[] = [];
-    for (const name of names.filter((candidate) => !IGNORED.test(candidate))) {
-      const verdict = await this.#check(join(folder, name));
-      if (verdict === 'run') items.push({ name, start: (context) => this.#start(name, context) });
-      else if (verdict !== 'skip')
-        items.push({ name, start: () => ({ ended: Promise.resolve(verdict.problem), end: async () => 'ended' }) });
-      else if (!/^readme/i.test(name)) log('notice', 'shutdown hook skipped: not an executable file', { folder, name });
-    }
-    return items;
+  const items: StepItem[] = [];
+  for (const name of names.filter((candidate) => !IGNORED.test(candidate))) {
+    const verdict = await checkHook(folder, name, uid);
+    if (verdict === 'run') items.push({ name, start: (context) => startHook(name, context, options) });
+    else if (verdict !== 'skip') items.push({ name, start: () => ({ ended: Promise.resolve(verdict.problem), end: async () => 'ended' }) });
+    else if (!/^readme/i.test(name)) log('notice', 'shutdown hook skipped: not an executable file', { folder, name });
   }
+  return items;
+}
 
-  /** An executable file that is unsafe or cannot be run is a failure and not skipped, because it was meant to be run. */
-  async #check(path: string): Promise<'run' | 'skip' | { readonly problem: string }> {
-    try {
-      const target = await file.realpath(path);
-      const stats = await file.stat(target);
-      if (!stats.isFile() || (stats.mode & 0o111) === 0) return 'skip';
-      for (const folder of new Set([dirname(target), this.#options.folder])) {
-        const problem = unsafe(folder, await file.stat(folder), this.#options.uid);
-        if (problem !== null) return { problem };
-      }
-      const problem = unsafe(target, stats, this.#options.uid);
+/** An executable file that is unsafe or cannot be run is a failure and not skipped, because it was meant to be run. */
+async function checkHook(hooksFolder: string, name: string, uid: number): Promise<'run' | 'skip' | { readonly problem: string }> {
+  try {
+    const target = await file.realpath(join(hooksFolder, name));
+    const stats = await file.stat(target);
+    if (!stats.isFile() || (stats.mode & 0o111) === 0) return 'skip';
+    for (const folder of new Set([dirname(target), hooksFolder])) {
+      const problem = unsafe(folder, await file.stat(folder), uid);
       if (problem !== null) return { problem };
-      await file.access(target, constants.X_OK);
-      return 'run';
-    } catch (error) {
-      return { problem: `cannot be run: ${(error as NodeJS.ErrnoException).code}` };
     }
+    const problem = unsafe(target, stats, uid);
+    if (problem !== null) return { problem };
+    await file.access(target, constants.X_OK);
+    return 'run';
+  } catch (error) {
+    return { problem: `cannot be run: ${(error as NodeJS.ErrnoException).code}` };
   }
+}
 
-  #start(name: string, context: ShutdownContext): ReturnType<StepItem['start']> {
-    const { environment, folder, log } = this.#options;
-    return startProgram({
-      file: join(folder, name),
-      parameters: [],
-      environment: hookEnvironment(environment, context),
-      onLine: (line) => log('info', 'shutdown hook', { hook: name, output: line }),
-    });
-  }
+function startHook(name: string, context: ShutdownContext, { environment, folder, log }: HookOptions): RunningItem {
+  return startProgram({
+    file: join(folder, name),
+    parameters: [],
+    environment: hookEnvironment(environment, context),
+    onLine: (line) => log('info', 'shutdown hook', { hook: name, output: line }),
+  });
 }
 
 /** Why a file, or a file in this folder, must not be run: another user may have written it. Null: it is safe. */
@@ -103,7 +92,7 @@ export function hookEnvironment(environment: NodeJS.ProcessEnv, context: Shutdow
   };
 }
 
-export interface UnitListOptions {
+export interface UnitOptions {
   readonly units: readonly string[];
   readonly environment: NodeJS.ProcessEnv;
   readonly log: Log;
@@ -112,22 +101,11 @@ export interface UnitListOptions {
 }
 
 /** Stops systemd units in the given order. `systemctl stop` waits until the unit has stopped. */
-export class UnitList implements StepRunner {
-  readonly #options: UnitListOptions;
-
-  constructor(options: UnitListOptions) {
-    this.#options = options;
-  }
-
-  async list(): Promise<StepItem[]> {
-    return this.#options.units.map((name) => ({ name, start: () => this.#stop(name) }));
-  }
-
-  #stop(unit: string): RunningItem {
-    const { environment, helperSocket, log } = this.#options;
-    const direct = (): RunningItem => stopUnit(unit, environment, log);
-    return helperSocket === null ? direct() : throughHelper(helperSocket, unit, direct);
-  }
+export function unitItems({ environment, helperSocket, log, units }: UnitOptions): StepItem[] {
+  return units.map((name) => {
+    const direct = (): RunningItem => stopUnit(name, environment, log);
+    return { name, start: () => (helperSocket === null ? direct() : throughHelper(helperSocket, name, direct)) };
+  });
 }
 
 /** Runs `systemctl stop` as this process's user. */

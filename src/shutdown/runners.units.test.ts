@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import type { RunningItem, ShutdownContext } from '../core/shutdown/shutdown.ts';
-import { UnitList } from './runners.ts';
+import { unitItems } from './runners.ts';
 
 const CONTEXT = {} as ShutdownContext; // A unit gets no information about the shutdown.
 
@@ -16,18 +16,14 @@ function systemctl(folder: string): NodeJS.ProcessEnv {
   return { PATH: `${folder}:${process.env['PATH']}` };
 }
 
-async function start(
-  units: readonly string[],
-  environment: NodeJS.ProcessEnv,
-  helperSocket: string | null,
-): Promise<(() => RunningItem)[]> {
-  const items = await new UnitList({ units, environment, log: () => undefined, helperSocket }).list();
+function start(units: readonly string[], environment: NodeJS.ProcessEnv, helperSocket: string | null): (() => RunningItem)[] {
+  const items = unitItems({ units, environment, log: () => undefined, helperSocket });
   return items.map((item) => () => item.start(CONTEXT));
 }
 
 async function stopAll(units: readonly string[], environment: NodeJS.ProcessEnv, helperSocket: string | null): Promise<(string | null)[]> {
   const outcomes: (string | null)[] = [];
-  for (const begin of await start(units, environment, helperSocket)) outcomes.push(await begin().ended);
+  for (const begin of start(units, environment, helperSocket)) outcomes.push(await begin().ended);
   return outcomes;
 }
 
@@ -102,7 +98,7 @@ t.test('waiting for a unit that does not stop can be ended, and the helper cance
     connection.once('close', cancelled);
     asked();
   });
-  const [begin] = await start(['hangs.service'], { PATH: '/nowhere' }, path);
+  const [begin] = start(['hangs.service'], { PATH: '/nowhere' }, path);
   const running = (begin as () => RunningItem)();
   await isAsked;
   t.equal(await running.end(5), 'terminated');
@@ -110,7 +106,7 @@ t.test('waiting for a unit that does not stop can be ended, and the helper cance
   t.match(await running.ended, /without a response/);
   t.equal(await running.end(5), 'ended');
 
-  const early = ((await start(['a.service'], { PATH: '/nowhere' }, `${path}.none`)) as [() => RunningItem])[0]();
+  const early = (start(['a.service'], { PATH: '/nowhere' }, `${path}.none`) as [() => RunningItem])[0]();
   t.equal(await early.end(5), 'terminated', 'cancelled before the absence of the helper is known');
   t.notMatch(await early.ended, /cannot be started/, 'nothing was run after that');
 });

@@ -272,7 +272,7 @@ export class SafeShutdown {
     if (!this.#settings.enabled) return;
     void this.#checkPower();
     await runners(this.#settings)
-      .hooks.list()
+      .hooks()
       .catch((error: Error) => log('warning', 'shutdown hooks not run', { error: error.message }));
   }
 

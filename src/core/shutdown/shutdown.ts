@@ -109,11 +109,8 @@ export interface StepItem {
   start(context: ShutdownContext): RunningItem;
 }
 
-/** A step that consists of several items, run one after the other. */
-export interface StepRunner {
-  /** The items, in order. Rejects when they cannot be determined. */
-  list(): Promise<readonly StepItem[]>;
-}
+/** Lists the items of a step, which are run one after the other. Rejects if they cannot be determined. */
+export type ListItems = () => Promise<readonly StepItem[]>;
 
 /** Performs the last step. */
 export interface PowerControl {

@@ -2,7 +2,7 @@ import { chownSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import type { ShutdownContext } from '../../../src/core/shutdown/shutdown.ts';
-import { HookFolder } from '../../../src/shutdown/runners.ts';
+import { hookItems } from '../../../src/shutdown/runners.ts';
 import { temporaryFolder } from '../../../testkit/folder.ts';
 
 const NOBODY = 65_534;
@@ -19,7 +19,6 @@ t.test('a hook of another user is not run', async (t) => {
   const hook = join(folder, '10-foreign');
   writeFileSync(hook, '#!/bin/sh\n', { mode: 0o755 });
   chownSync(hook, NOBODY, NOBODY);
-  const hooks = new HookFolder({ folder, required: true, environment: process.env, log: () => undefined, uid: 0 });
-  const [item] = await hooks.list();
+  const [item] = await hookItems({ folder, required: true, environment: process.env, log: () => undefined, uid: 0 });
   t.match(await item?.start(CONTEXT).ended, /not run: .*10-foreign belongs to user 65534/);
 });
