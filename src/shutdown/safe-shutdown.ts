@@ -42,6 +42,8 @@ export interface SafeShutdownOptions {
 }
 
 const READING_SECONDS = 1;
+/** Number of requests listed in /status. */
+const REQUESTS_SHOWN = 10;
 
 /** A shutdown in progress. */
 interface Running {
@@ -139,16 +141,28 @@ export class SafeShutdown {
     // A hanging disk does not respond; the state in memory is returned nevertheless.
     const reading = book.shutdowns({ accepted: null, limit: REQUESTS_SHOWN }).catch(() => []);
     const records = (await nullAfterTimeout(READING_SECONDS, reading)) ?? [];
+    const { action, enabled } = this.#settings;
+    const problem = await this.#actionProblem(this.#settings);
     const current = this.#running;
     const requests = records.map((record) => this.#known(record) ?? settled(record, bootId, this.#now()));
-    return shutdownStatus({
-      settings: this.#settings,
-      problem: await this.#actionProblem(this.#settings),
-      last: current?.record ?? this.#last ?? requests.find(({ outcome }) => outcome !== 'refused') ?? null,
-      secondsLeft: current?.context.secondsLeft() ?? null,
-      counts: this.#counts,
-      requests,
-    });
+    const last = current?.record ?? this.#last ?? requests.find(({ outcome }) => outcome !== 'refused');
+    const outcome = last?.outcome ?? 'none';
+    return {
+      enabled,
+      action,
+      problem,
+      state: outcome === 'refused' ? 'none' : outcome,
+      request_id: last?.request_id ?? null,
+      reason: last?.reason ?? null,
+      requested_by: last?.requested_by ?? null,
+      step: last?.step ?? null,
+      seconds_left: current ? toMilliseconds(current.context.secondsLeft()) : null,
+      started: last?.timestamp ?? null,
+      ended: last?.ended ?? null,
+      message: last?.message ?? null,
+      ...this.#counts,
+      requests: requests.map(({ boot_id: _, ...request }) => request),
+    };
   }
 
   /** Returns the newer version in memory of a stored record; null: none. */
@@ -248,7 +262,7 @@ export class SafeShutdown {
       reason: request.reason,
       requested_by: request.requestedBy,
       action: context.action,
-      seconds_left: Math.round(context.secondsLeft() * 1000) / 1000,
+      seconds_left: toMilliseconds(context.secondsLeft()),
       message,
       timestamp: this.#now(),
     };
@@ -288,6 +302,10 @@ export class SafeShutdown {
   }
 }
 
+function toMilliseconds(seconds: number): number {
+  return Math.round(seconds * 1000) / 1000;
+}
+
 /** How often aggregated refusals are saved. */
 const SAVE_SECONDS = 60;
 
@@ -322,41 +340,4 @@ class RefusalRegister {
     this.#log('warning', 'safe shutdown refused', { why: message, reason, requested_by, timeout, address, port, user, calls });
     await this.#book.recordShutdown(record);
   }
-}
-
-type Shutdown = StatusDocument['shutdown'];
-
-/** Number of requests listed in /status. */
-const REQUESTS_SHOWN = 10;
-
-interface ShutdownKnown {
-  readonly settings: Pick<ShutdownSettings, 'enabled' | 'action'>;
-  readonly problem: string | null;
-  /** The last accepted request, of this or an earlier run. */
-  readonly last: ShutdownRecord | null;
-  /** Null: none is in progress. */
-  readonly secondsLeft: number | null;
-  readonly counts: { readonly accepted: number; readonly refused: number };
-  readonly requests: readonly ShutdownRecord[];
-}
-
-/** The safe shutdown part of /status. */
-export function shutdownStatus({ settings, problem, last, secondsLeft, counts, requests }: ShutdownKnown): Shutdown {
-  const outcome = last?.outcome ?? 'none';
-  return {
-    enabled: settings.enabled,
-    action: settings.action,
-    problem,
-    state: outcome === 'refused' ? 'none' : outcome,
-    request_id: last?.request_id ?? null,
-    reason: last?.reason ?? null,
-    requested_by: last?.requested_by ?? null,
-    step: last?.step ?? null,
-    seconds_left: secondsLeft === null ? null : Math.round(secondsLeft * 1000) / 1000,
-    started: last?.timestamp ?? null,
-    ended: last?.ended ?? null,
-    message: last?.message ?? null,
-    ...counts,
-    requests: requests.map(({ boot_id: _, ...request }) => request),
-  };
 }

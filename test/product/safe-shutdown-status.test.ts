@@ -8,9 +8,8 @@ import type { ShutdownProgress } from '../../src/core/shutdown/shutdown.ts';
 import { type StatusDocument, shutdownEventSchema, statusDocumentSchema } from '../../src/http/api/schema.ts';
 import { RestServer } from '../../src/http/server.ts';
 import type { ServiceView } from '../../src/http/view.ts';
-import { shutdownStatus } from '../../src/shutdown/safe-shutdown.ts';
 import { EventReader } from '../../testkit/service/events.ts';
-import { statusOf } from '../../testkit/service/remote-nodes.ts';
+import { NO_SHUTDOWN, statusOf } from '../../testkit/service/remote-nodes.ts';
 import { Scene } from '../../testkit/service/safe-shutdown.ts';
 import { ROOT } from '../../testkit/service/service.ts';
 
@@ -42,16 +41,6 @@ t.test('/status and every event conform to the API description at every moment',
   t.same([...seen], ['none ', 'in_progress left', 'completed ', 'aborted ']);
   for (const progress of scene.progress) v.parse(shutdownEventSchema, progress);
   t.ok(scene.progress.length > 10, `${scene.progress.length} events`);
-});
-
-/** The state of a service without a safe shutdown. */
-const NO_SHUTDOWN = shutdownStatus({
-  settings: { enabled: false, action: 'dry-run' },
-  problem: null,
-  last: null,
-  secondsLeft: null,
-  counts: { accepted: 0, refused: 0 },
-  requests: [],
 });
 
 function progress(n: number): ShutdownProgress {

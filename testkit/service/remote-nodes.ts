@@ -17,7 +17,6 @@ import type { LogLevel } from '../../src/core/ports.ts';
 import { type Clocks, HOUR_MS, isoUtc } from '../../src/core/time/time.ts';
 import type { StatusDocument } from '../../src/http/api/schema.ts';
 import { RestServer } from '../../src/http/server.ts';
-import { shutdownStatus } from '../../src/shutdown/safe-shutdown.ts';
 import { Store } from '../../src/store/store.ts';
 import { boundSockets } from '../../src/system/socket-bounds.ts';
 import { EventReader } from './events.ts';
@@ -37,14 +36,25 @@ const WITHOUT_GRAPH: StatusDocument['ros'] = {
   observers: [],
   problem: null,
 };
-const WITHOUT_SHUTDOWN = shutdownStatus({
-  settings: { enabled: false, action: 'dry-run' },
-  problem: 'this test service has no safe shutdown',
-  last: null,
-  secondsLeft: null,
-  counts: { accepted: 0, refused: 0 },
+
+/** The state of a service without a safe shutdown. */
+export const NO_SHUTDOWN: StatusDocument['shutdown'] = {
+  enabled: false,
+  action: 'dry-run',
+  problem: null,
+  state: 'none',
+  request_id: null,
+  reason: null,
+  requested_by: null,
+  step: null,
+  seconds_left: null,
+  started: null,
+  ended: null,
+  message: null,
+  accepted: 0,
+  refused: 0,
   requests: [],
-});
+};
 
 /** A clock that only the test advances. */
 export class TestClocks implements Clocks {
@@ -184,7 +194,7 @@ export class InProcessService {
       store: this.store,
       inventoryProgram: new URL('file:///none'),
       remote: () => this.remoteNodes.counts(),
-      shutdown: async () => WITHOUT_SHUTDOWN,
+      shutdown: async () => NO_SHUTDOWN,
       ros: () => WITHOUT_GRAPH,
       controlSocket: () => null,
       ports: () => [],
