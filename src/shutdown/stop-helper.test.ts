@@ -1,6 +1,9 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
+import { type Duplex, duplexPair } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { mock } from 'node:test';
 import t, { type Test } from 'tap';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { helpToStop, whyUntrusted } from './stop-helper.ts';
@@ -31,16 +34,18 @@ class Place {
   static async make(t: Test): Promise<Place> {
     const folder = temporaryFolder(t);
     const place = new Place(folder);
-    const environment = { PATH: `${folder}:${process.env['PATH']}` };
-    const server = createServer((connection) => {
-      const { config: configFile } = place;
-      place.runs.push(helpToStop({ connection, configFile, environment, log: () => undefined, uid: UID, answerSeconds: 120 }));
-    });
+    const server = createServer((connection) => place.serve(connection));
     await new Promise<void>((resolve) => {
       server.listen(place.socket, resolve);
     });
     t.teardown(() => server.close());
     return place;
+  }
+
+  serve(connection: Duplex): void {
+    const { config: configFile, folder } = this;
+    const environment = { PATH: `${folder}:${process.env['PATH']}` };
+    this.runs.push(helpToStop({ connection, configFile, environment, log: () => undefined, uid: UID, answerSeconds: 120 }));
   }
 
   configure(yaml: string): void {
@@ -87,6 +92,20 @@ t.test('no other unit is stopped, and no other action performed', async (t) => {
     t.match(await place.ask(request), /^a request is "stop UNIT"/, request.slice(0, 20));
   }
   t.same(place.calls(), []);
+});
+
+t.test('a request whose line is not completed in time is not performed', async (t) => {
+  const place = await Place.make(t);
+  mock.timers.enable({ apis: ['setTimeout'] });
+  t.teardown(() => mock.timers.reset());
+  const [client, connection] = duplexPair();
+  place.serve(connection);
+  client.write('poweroff');
+  await new Promise((later) => setImmediate(later));
+  mock.timers.tick(5000);
+  t.match(await text(client), /^a request is "stop UNIT"/);
+  t.same(place.calls(), []);
+  await Promise.all(place.runs);
 });
 
 t.test('the machine is stopped despite inhibitor locks, as polkit allows the service as well', async (t) => {

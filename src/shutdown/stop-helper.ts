@@ -62,11 +62,11 @@ async function endingWith(disconnected: Promise<null>, running: RunningItem): Pr
   return ended;
 }
 
-/** Reads one line; of an overlong line, its beginning, which matches no request. */
+/** Reads one line. Empty, which is no request: the line is too long, or was not completed in time. */
 function requestOf(connection: Duplex): Promise<string> {
   return new Promise((resolve) => {
     let text = '';
-    const timer = setTimeout(() => resolve(text), REQUEST_SECONDS * 1000);
+    const timer = setTimeout(() => resolve(''), REQUEST_SECONDS * 1000);
     connection.setEncoding('utf8');
     connection.on('data', (part: string) => {
       text = (text + part).slice(0, MAX_REQUEST);
