@@ -149,9 +149,9 @@ function page({ status: document, health, alerts }: Answers, base: string): stri
     `  ROS 2        ${document.ros.transport} (${document.ros.reason})`,
   );
   if (document.ros.problem && document.ros.problem !== document.ros.reason) lines.push(`               ${document.ros.problem}`);
-  lines.push(...shutdownLines(document.shutdown));
   const { observers, observing } = document.ros;
   if (!observing && observers?.length) lines.push(`               other nodes are observed by ${observers.join(', ')}`);
+  lines.push(...shutdownLines(document.shutdown));
   for (const key of document.config.restart_needed) lines.push(`  Restart      ${key}`);
   if (power.undervoltage) lines.push('  Power        UNDERVOLTAGE: the supply is too weak');
   for (const path of storage.quarantined) lines.push(`  Quarantined  ${path}`);

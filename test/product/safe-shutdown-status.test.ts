@@ -130,7 +130,7 @@ const DOCUMENT = {
   publish: { configured_hertz: 1, measured_hertz: null, samples: 1, missed: 0 },
   power: { undervoltage: null },
   storage: { state: 'ok', error: null, size_bytes: 1, max_bytes: 2, quarantined: [] },
-  ros: { transport: 'off', reason: 'switched off' },
+  ros: { transport: 'embedded', reason: 'no ROS 2', observing: false, observers: ['robot2', 'robot3'] },
   config: { restart_needed: [] },
 };
 
@@ -154,6 +154,7 @@ t.test('the command line shows a shutdown in progress, how the last one ended, a
   const known = { ...idle, reason: 'MANUAL', requested_by: 'Zoë', message: 'running: 10-park', started: '2026-03-04T05:06:07.089Z' };
   t.match(await printed(t, idle), /Shutdown +none; a request would perform: dry-run/);
   t.notMatch(await printed(t, NO_SHUTDOWN), /Shutdown/);
+  t.match(await printed(t, idle), /ROS 2 .*\n +other nodes are observed by robot2, robot3\n +Shutdown/);
   t.match(
     await printed(t, { ...known, state: 'in_progress', seconds_left: 11.2 }),
     /Shutdown +IN PROGRESS, 12 s left: MANUAL, requested by Zoë: running: 10-park/,
