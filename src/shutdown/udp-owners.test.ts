@@ -57,13 +57,13 @@ t.test('the sockets on a port, regardless of their local address', async (t) => 
   t.equal(table.size, 5, 'the heads are no sockets');
 });
 
-/** A /proc of a process in a user namespace, and the socket that returns the table with all users; null: there is none. */
-async function place(t: Test, options: { map: string; own: string; outside?: string | null }) {
+/** A /proc of a process in a user namespace (`map` null: the kernel has none), and the socket that returns the table with all users; null: there is none. */
+async function place(t: Test, options: { map: string | null; own: string; outside?: string | null }) {
   const folder = temporaryFolder(t);
   mkdirSync(join(folder, 'self/net'), { recursive: true });
   const write = (own: string): void => writeFileSync(join(folder, 'self/net/udp'), HEADER + own);
   write(options.own);
-  writeFileSync(join(folder, 'self/uid_map'), options.map);
+  if (options.map !== null) writeFileSync(join(folder, 'self/uid_map'), options.map);
   const tableSocket = join(folder, 'table.sock');
   const state = { outside: options.outside ?? '', asked: 0 };
   if (options.outside !== undefined && options.outside !== null) {
@@ -81,6 +81,11 @@ async function place(t: Test, options: { map: string; own: string; outside?: str
 const ALL_USERS = '         0          0 4294967295\n';
 /** The uid_map with PrivateUsers=yes of systemd. */
 const SANDBOX = '         0          0          1\n       997        997          1\n';
+
+t.test('a kernel without user namespaces shows every user', async (t) => {
+  const { owners } = await place(t, { map: null, own: line(ANY, 40_000, 65_534, 12) });
+  t.same(await owners.usersOf([40_000]), [65_534]);
+});
 
 t.test('a process that sees every user does not use the table socket', async (t) => {
   const own = line(ANY, 7411, 1000, 11) + line(ANY, 40_000, 65_534, 12) + line(LOOPBACK, 53_000, 0, 13, '3500007F', 53);

@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
+import { uidMap } from '../core/platform/privileges.ts';
 import { readText, shared } from './shared-read.ts';
 
 /**
@@ -64,7 +64,7 @@ export class UdpOwners {
   #usersReadMs = Number.NEGATIVE_INFINITY;
 
   constructor({ proc = '/proc', tableSocket }: UdpOwnersOptions) {
-    this.#seesEveryUser = EVERY_USER.test(readFileSync(`${proc}/self/uid_map`, 'utf8'));
+    this.#seesEveryUser = EVERY_USER.test(uidMap(proc));
     const table = (name: string): Promise<string> => readText(`${proc}/self/net/${name}`, 'latin1');
     this.#own = shared(
       async () => Map.groupBy(parseUdpTables((await table('udp')) + (await table('udp6'))), ({ port }) => port),

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { isMapped } from './privileges.ts';
+import { isMapped, uidMap } from './privileges.ts';
 
 t.test('a user namespace contains the users of its map', async (t) => {
   const machine = '         0          0 4294967295\n';
@@ -11,4 +11,9 @@ t.test('a user namespace contains the users of its map', async (t) => {
   const container = '         0       1000          1\n         1     100000      65536\n';
   t.ok(isMapped(65_534, container));
   t.notOk(isMapped(65_537, container));
+});
+
+t.test('a kernel without user namespaces has every user', async (t) => {
+  t.ok(isMapped(1000, uidMap('/no/such/folder')));
+  t.ok(isMapped(process.getuid?.() ?? 0, uidMap()));
 });

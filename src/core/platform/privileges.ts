@@ -22,7 +22,19 @@ export interface Owner {
 export function ownerOf(folder: string): Owner | null {
   if (process.getuid?.() !== 0) return null;
   const { gid, uid } = statSync(nearestExisting(folder));
-  return uid === 0 || !isMapped(uid, readFileSync('/proc/self/uid_map', 'utf8')) ? null : { gid, uid };
+  return uid === 0 || !isMapped(uid, uidMap()) ? null : { gid, uid };
+}
+
+const EVERY_USER = '0 0 4294967295';
+
+/** The text of uid_map of this process (user_namespaces(7)). A kernel without user namespaces has no such file, and every user. */
+export function uidMap(proc = '/proc'): string {
+  try {
+    return readFileSync(`${proc}/self/uid_map`, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return EVERY_USER;
+    throw error;
+  }
 }
 
 /** Whether a user namespace has a user. `map`: text of /proc/PID/uid_map (user_namespaces(7)): first inside, first outside, count. */
