@@ -1,4 +1,3 @@
-import { connect } from 'node:net';
 import { userInfo } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { type RestClient, ServiceRefused, serviceOf } from '../client/rest.ts';
@@ -6,6 +5,7 @@ import { findService, notRunningHint } from '../client/running-service.ts';
 import { configPath, isUnreadable, loadConfig } from '../config/load.ts';
 import { DEFAULT_CONFIG } from '../config/schema.ts';
 import { PROGRAMS } from '../core/files/programs.ts';
+import { exchange } from '../core/platform/local-socket.ts';
 import { printJson, printLines, printProblem } from '../core/platform/output.ts';
 import { printable } from '../core/text.ts';
 import type { StatusDocument } from '../http/api/schema.ts';
@@ -113,23 +113,9 @@ function table(found: StatusDocument['nodes']): string[] {
 }
 
 /** Sends a request over the control socket of the running service. Rejects with the system's error code if it cannot be reached. */
-function requestControlSocket(path: string, request: ControlRequest): Promise<ControlAnswer> {
-  return new Promise((resolve, reject) => {
-    const socket = connect(path);
-    let text = '';
-    socket.setEncoding('utf8');
-    socket.setTimeout(TIMEOUT_SECONDS * 1000, () => socket.destroy(new Error(`no response for ${TIMEOUT_SECONDS} s`)));
-    socket.once('connect', () => socket.write(`${JSON.stringify(request)}\n`));
-    socket.on('data', (part: string) => {
-      text = (text + part).slice(0, MAX_ANSWER);
-    });
-    socket.once('error', reject);
-    socket.once('end', () => {
-      try {
-        resolve(JSON.parse(text) as ControlAnswer);
-      } catch {
-        reject(new Error('the service closed the connection without a response'));
-      }
-    });
-  });
+async function requestControlSocket(path: string, request: ControlRequest): Promise<ControlAnswer> {
+  const limits = { maxCharacters: MAX_ANSWER, timeoutMs: TIMEOUT_SECONDS * 1000 };
+  const text = await exchange(path, `${JSON.stringify(request)}\n`, limits);
+  if (text === '') throw new Error('the service closed the connection without a response');
+  return JSON.parse(text) as ControlAnswer;
 }

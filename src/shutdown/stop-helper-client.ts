@@ -1,4 +1,4 @@
-import { connect } from 'node:net';
+import { exchange } from '../core/platform/local-socket.ts';
 import { printable } from '../core/text.ts';
 
 /**
@@ -21,26 +21,17 @@ const MAX_ANSWER = 1000;
 const ABSENT = ['ENOENT', 'EACCES', 'EPERM'];
 
 export function requestFromHelper(socketPath: string, request: string): HelperRequest {
-  const socket = connect(socketPath);
-  socket.setEncoding('utf8');
-  const answer = new Promise<HelperAnswer>((resolve) => {
-    let text = '';
-    socket.once('connect', () => socket.write(`${request}\n`));
-    socket.on('data', (part: string) => {
-      text = (text + part).slice(0, MAX_ANSWER);
-      if (text.includes('\n')) socket.destroy();
-    });
-    socket.once('error', ({ code, message }: NodeJS.ErrnoException) => {
-      resolve(ABSENT.includes(code ?? '') ? 'absent' : { problem: `${socketPath} cannot be reached: ${code ?? message}` });
-    });
-    socket.once('close', () => {
+  const closing = new AbortController();
+  const answer = exchange(socketPath, `${request}\n`, { maxCharacters: MAX_ANSWER, signal: closing.signal }).then(
+    (text): HelperAnswer => {
       const [line = ''] = text.split('\n');
-      if (line === 'ok') resolve(null);
-      else
-        resolve({
-          problem: line === '' ? `${socketPath} closed without a response; see its journal for the reason` : printable(line, MAX_ANSWER),
-        });
-    });
-  });
-  return { answer, close: () => socket.destroy() };
+      if (line === 'ok') return null;
+      return {
+        problem: line === '' ? `${socketPath} closed without a response; see its journal for the reason` : printable(line, MAX_ANSWER),
+      };
+    },
+    ({ code, message }: NodeJS.ErrnoException): HelperAnswer =>
+      ABSENT.includes(code ?? '') ? 'absent' : { problem: `${socketPath} cannot be reached: ${code ?? message}` },
+  );
+  return { answer, close: () => closing.abort() };
 }

@@ -1,4 +1,4 @@
-import { connect } from 'node:net';
+import { exchange } from '../core/platform/local-socket.ts';
 import { uidMap } from '../core/platform/privileges.ts';
 import { readText, shared } from './shared-read.ts';
 
@@ -71,8 +71,9 @@ export class UdpOwners {
       PAUSE_MS.own,
     );
     this.#readUsers = shared(async () => {
-      const sockets = tableSocket === null ? [] : parseUdpTables(await readSocket(tableSocket));
-      this.#users = new Map(sockets.map(({ inode, uid }) => [inode, uid]));
+      const limits = { maxCharacters: MAX_TABLE_CHARACTERS, timeoutMs: ANSWER_MS };
+      const text = tableSocket === null ? '' : await exchange(tableSocket, '', limits).catch(() => '');
+      this.#users = new Map(parseUdpTables(text).map(({ inode, uid }) => [inode, uid]));
       this.#usersReadMs = performance.now();
     }, PAUSE_MS.users);
   }
@@ -95,26 +96,4 @@ export class UdpOwners {
 
 function unique(numbers: readonly number[]): readonly number[] {
   return [...new Set(numbers)];
-}
-
-/** Reads from a socket until the other side closes it; empty if the socket does not exist or the timeout has passed. */
-function readSocket(path: string): Promise<string> {
-  return new Promise((resolve) => {
-    const socket = connect(path).setEncoding('latin1');
-    let text = '';
-    const timer = setTimeout(() => socket.destroy(), ANSWER_MS);
-    let isWhole = false;
-    socket.on('data', (part) => {
-      text += part;
-      if (text.length > MAX_TABLE_CHARACTERS) socket.destroy();
-    });
-    socket.once('end', () => {
-      isWhole = true;
-    });
-    socket.on('error', () => undefined);
-    socket.once('close', () => {
-      clearTimeout(timer);
-      resolve(isWhole ? text : '');
-    });
-  });
 }

@@ -1,0 +1,35 @@
+import { connect } from 'node:net';
+
+export interface ExchangeOptions {
+  /** A longer response is an error. */
+  readonly maxCharacters: number;
+  /** Timeout of the whole exchange; none by default. */
+  readonly timeoutMs?: number;
+  /** Closes the connection. */
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Sends a request (empty: none) over a Unix socket. Resolves with the response, which ends with the connection. Rejects if the socket cannot
+ * be reached, with the system's error code, and if the response is incomplete or too long.
+ */
+export function exchange(path: string, request: string, { maxCharacters, signal, timeoutMs }: ExchangeOptions): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(path).setEncoding('utf8');
+    let timer: NodeJS.Timeout | undefined;
+    if (timeoutMs !== undefined) timer = setTimeout(() => socket.destroy(new Error(`no response within ${timeoutMs / 1000} s`)), timeoutMs);
+    signal?.addEventListener('abort', () => socket.destroy());
+    if (request !== '') socket.write(request);
+    let text = '';
+    socket.on('data', (part: string) => {
+      text += part;
+      if (text.length > maxCharacters) socket.destroy(new Error(`the response is longer than ${maxCharacters} characters`));
+    });
+    socket.once('end', () => resolve(text));
+    socket.on('error', reject);
+    socket.once('close', () => {
+      clearTimeout(timer);
+      reject(new Error('the connection was closed without a response')); // No effect after the end of the response.
+    });
+  });
+}
