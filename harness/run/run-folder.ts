@@ -4,7 +4,7 @@ import { startTime } from '../../src/client/running-service.ts';
 import { makeFolder } from '../../src/core/files/data-folder.ts';
 import { installation } from '../../src/core/files/installation.ts';
 import { takeLock } from '../../src/core/files/lock.ts';
-import { wayToPermission } from '../../src/core/platform/permission.ts';
+import { permissionRemedy } from '../../src/core/platform/permission.ts';
 import { RECORD_FILE } from '../record/entries.ts';
 import { EXIT, Refusal } from './command.ts';
 
@@ -96,7 +96,7 @@ export function explained<T>(path: string, work: () => T): T {
     if (code !== 'EACCES' && code !== 'EPERM') throw new Refusal(EXIT.unavailable, message);
     throw new Refusal(
       EXIT.unavailable,
-      `permission denied: ${refused}; ${wayToPermission('run it with sudo, or as a member of its group (edge-health on an appliance)')}`,
+      `permission denied: ${refused}; ${permissionRemedy('run it with sudo, or as a member of its group (edge-health on an appliance)')}`,
     );
   }
 }

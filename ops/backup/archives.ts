@@ -1,6 +1,6 @@
 import { readdir, realpath, rm, stat } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
-import { wayToPermission } from '../../src/core/platform/permission.ts';
+import { permissionRemedy } from '../../src/core/platform/permission.ts';
 import { makeFolder } from '../lib/files.ts';
 import type { JobContext, JobResult } from '../lib/job.ts';
 import { Refused } from '../restore/restore-files.ts';
@@ -21,7 +21,7 @@ export async function chooseArchive({ dataFolder, nowMs }: JobContext, name = 'l
   for (const path of name.includes('/') ? [resolve(name)] : [join(folder, name), resolve(name)]) {
     const found = await realpath(path).catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'EACCES' && name.includes('/'))
-        throw new Refused(`permission denied: ${path}; ${wayToPermission('run it with sudo')}`);
+        throw new Refused(`permission denied: ${path}; ${permissionRemedy('run it with sudo')}`);
       return null;
     });
     if (found !== null && (await stat(found)).isFile()) return found;

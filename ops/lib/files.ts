@@ -7,7 +7,7 @@ import { type FileHandle, mkdir, open, readdir, rm, stat } from 'node:fs/promise
 import { dirname, join } from 'node:path';
 import { syncFolder } from '../../src/core/files/atomic-file.ts';
 import { levelsOf } from '../../src/core/files/data-folder.ts';
-import { wayToPermission } from '../../src/core/platform/permission.ts';
+import { permissionRemedy } from '../../src/core/platform/permission.ts';
 import { DAY_MS, isoUtc } from '../../src/core/time/time.ts';
 import type { JobContext } from './job.ts';
 
@@ -197,8 +197,8 @@ const REMEDIES: Readonly<Record<string, (folder: string) => string>> = {
   ENOSPC: (folder) => `the disk of ${folder} is full; remove what is not needed there, or lower storage.max_megabytes and ops.keep_days`,
   EDQUOT: (folder) => `the quota of ${folder} is used up; remove what is not needed there, or raise it`,
   EROFS: (folder) => `${folder} is mounted read-only; see dmesg for the disk's errors, then mount it for writing again`,
-  EACCES: (folder) => `permission denied: ${folder}; ${wayToPermission('run it with sudo')}`,
-  EPERM: (folder) => `permission denied: ${folder}; ${wayToPermission('run it with sudo')}`,
+  EACCES: (folder) => `permission denied: ${folder}; ${permissionRemedy('run it with sudo')}`,
+  EPERM: (folder) => `permission denied: ${folder}; ${permissionRemedy('run it with sudo')}`,
   EIO: (folder) => `the disk of ${folder} cannot be written (input/output error); see dmesg, and replace it`,
   EMFILE: () => 'too many files are open; restart the scheduler: systemctl restart edge-health-ops',
 };

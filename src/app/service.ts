@@ -193,7 +193,7 @@ export class Service {
       settings: this.#shutdownSettings(config),
       clocks,
       log,
-      book: this.#store,
+      records: this.#store,
       flushStore: () => this.#store.flush(),
       runners: machineRunners(options.environment, log),
       power: machinePower(options.environment, log, clocks),

@@ -1,5 +1,5 @@
 import type { Log } from '../core/ports.ts';
-import { type ServiceManager, type Summary, stall, summaryLine } from '../core/supervision.ts';
+import { type ServiceManager, type StatusSummary, stall, summaryLine } from '../core/supervision.ts';
 import { printable } from '../core/text.ts';
 
 export interface SupervisionOptions {
@@ -11,7 +11,7 @@ export interface SupervisionOptions {
   readonly monotonicSeconds: () => number;
   /** When the last sample was stored and published; null: none yet. */
   readonly lastSampleSeconds: () => number | null;
-  readonly summary: () => Summary;
+  readonly summary: () => StatusSummary;
   readonly log: Log;
 }
 

@@ -8,7 +8,7 @@ import { type Alert, type Thresholds, worstStatus } from '../core/alerts/alert.t
 import { type DiskReading, type HealthStatus, STALE_AFTER_PERIODS } from '../core/health-status.ts';
 import type { HistoryReader, Log } from '../core/ports.ts';
 import type { ShutdownProgress } from '../core/shutdown/shutdown.ts';
-import type { Summary } from '../core/supervision.ts';
+import type { StatusSummary } from '../core/supervision.ts';
 import { type Clocks, isoUtc } from '../core/time/time.ts';
 import type { ReportsDocument } from '../http/api/reports-schema.ts';
 import type { StatusDocument } from '../http/api/schema.ts';
@@ -130,7 +130,7 @@ export class View implements ServiceView {
   }
 
   /** Input of the service manager's status line. */
-  summary(shutdown: ShutdownProgress | null): Summary {
+  summary(shutdown: ShutdownProgress | null): StatusSummary {
     const { live, ros, store } = this.#options;
     const storage = store.state();
     return {

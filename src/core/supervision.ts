@@ -26,7 +26,7 @@ export function stall(lastSampleSeconds: number | null, periodSeconds: number, n
 }
 
 /** Input of the line for `systemctl status`. */
-export interface Summary {
+export interface StatusSummary {
   /** This machine's status; null: no sample yet. */
   readonly status: HealthStatus | null;
   readonly openAlerts: number;
@@ -55,7 +55,7 @@ function reading(metric: Metric, value: Reading): string {
 const counted = (count: number, one: string, many: string): string => `${count === 0 ? 'no' : count} ${count === 1 ? one : many}`;
 
 /** One human-readable line: status, the four values, open alerts, ROS 2 transport. */
-export function summaryLine({ openAlerts, otherNodes, restartNeeded, shutdown, status, storageError, transport }: Summary): string {
+export function summaryLine({ openAlerts, otherNodes, restartNeeded, shutdown, status, storageError, transport }: StatusSummary): string {
   if (shutdown?.state === 'in_progress') {
     const { message, reason, requested_by, seconds_left } = shutdown;
     return `SHUTTING DOWN for ${reason}, requested by ${requested_by}, ${Math.ceil(seconds_left)} s left: ${message}`;

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Readable } from 'node:stream';
-import type { EndedHow, RunningItem } from '../core/shutdown/shutdown.ts';
+import type { ExitKind, RunningItem } from '../core/shutdown/shutdown.ts';
 import { printable } from '../core/text.ts';
 
 export interface ProgramOptions {
@@ -79,7 +79,7 @@ function signalGroup(group: number, signal: NodeJS.Signals | 0): boolean {
   }
 }
 
-async function endGroup(group: number | undefined, graceSeconds: number): Promise<EndedHow> {
+async function endGroup(group: number | undefined, graceSeconds: number): Promise<ExitKind> {
   if (group === undefined || !signalGroup(group, 0)) return 'ended';
   signalGroup(group, 'SIGTERM');
   if (await isGoneWithin(group, graceSeconds)) return 'terminated';

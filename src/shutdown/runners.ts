@@ -2,7 +2,7 @@ import { access, constants, readdir, realpath, type Stats, stat } from 'node:fs'
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Log } from '../core/ports.ts';
-import type { EndedHow, RunningItem, ShutdownContext, StepItem } from '../core/shutdown/shutdown.ts';
+import type { ExitKind, RunningItem, ShutdownContext, StepItem } from '../core/shutdown/shutdown.ts';
 import { startProgram } from './program.ts';
 import { requestFromHelper } from './stop-helper-client.ts';
 
@@ -130,7 +130,7 @@ function throughHelper(socketPath: string, unit: string, direct: () => RunningIt
     hasEnded = true;
     return problem;
   })();
-  const end = async (graceSeconds: number): Promise<EndedHow> => {
+  const end = async (graceSeconds: number): Promise<ExitKind> => {
     if (own) return own.end(graceSeconds);
     if (hasEnded) return 'ended';
     isCancelled = true;

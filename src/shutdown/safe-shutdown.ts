@@ -7,17 +7,17 @@ import {
   MAX_REQUESTED_BY,
   type PowerControl,
   recordOf,
-  type ShutdownBook,
+  resolvedOutcome,
   type ShutdownCall,
   type ShutdownContext,
   type ShutdownHandler,
   type ShutdownOutcome,
   type ShutdownProgress,
   type ShutdownRecord,
+  type ShutdownRecords,
   type ShutdownReply,
   type ShutdownRequest,
   type ShutdownSource,
-  settled,
 } from '../core/shutdown/shutdown.ts';
 import { type Clocks, isoUtc } from '../core/time/time.ts';
 import type { StatusDocument } from '../http/api/schema.ts';
@@ -30,7 +30,7 @@ export interface SafeShutdownOptions {
   readonly settings: ShutdownSettings;
   readonly clocks: Clocks;
   readonly log: Log;
-  readonly book: ShutdownBook;
+  readonly records: ShutdownRecords;
   /** Writes pending records to the database; resolves with the reason of a failure, or null. */
   readonly flushStore: () => Promise<string | null>;
   readonly runners: (settings: ShutdownSettings) => ShutdownRunners;
@@ -74,11 +74,11 @@ export class SafeShutdown {
   #saving: Promise<void> = Promise.resolve();
 
   constructor(options: SafeShutdownOptions) {
-    const { book, log, settings } = options;
+    const { records, log, settings } = options;
     this.#options = options;
     this.#settings = settings;
     this.#limit = new RequestLimit(settings.max_requests_per_minute);
-    this.#register = new RefusalRegister(book, log);
+    this.#register = new RefusalRegister(records, log);
   }
 
   /** Responds to a call at once; an accepted procedure runs in the background. */
@@ -95,37 +95,37 @@ export class SafeShutdown {
       const decided = await this.#decide(call, source, settings);
       if (typeof decided === 'string') return this.#refuse(call, source, decided);
       // Checked again with no await after it: of two concurrent calls only one can pass.
-      const obstacle = this.#obstacle();
-      return obstacle === null ? this.#accept(call, source, decided, settings) : this.#refuse(call, source, obstacle);
+      const blocker = this.#blocker();
+      return blocker === null ? this.#accept(call, source, decided, settings) : this.#refuse(call, source, blocker);
     } catch (error) {
       this.#options.log('error', 'safe shutdown request failed', { error: (error as Error).message });
       return { success: false, message: `refused: ${(error as Error).message}` };
     }
   };
 
-  /** Determines the outcome of the last request of an earlier run, once the store is open, and logs obstacles to the next one. */
+  /** Determines the outcome of the last request of an earlier run, once the store is open, and logs what blocks the next one. */
   async start(): Promise<void> {
-    const { bootId, book, log } = this.#options;
-    const records = await book.shutdowns({ accepted: true, limit: 2 }).catch(() => []); // The store logs its own errors.
+    const { bootId, records, log } = this.#options;
+    const stored = await records.shutdowns({ accepted: true, limit: 2 }).catch(() => []); // The store logs its own errors.
     // A call may have arrived before the store was open.
-    const last = records.find((record) => this.#known(record) === null);
+    const last = stored.find((record) => this.#known(record) === null);
     if (last) {
-      const past = settled(last, bootId, this.#now());
+      const past = resolvedOutcome(last, bootId, this.#now());
       this.#last ??= past;
       if (past !== last) {
         const { outcome, message, reason, requested_by, request_id } = past;
         log(outcome === 'completed' ? 'notice' : 'warning', `the last safe shutdown: ${message}`, { reason, requested_by, request_id });
-        await book.recordShutdown(past);
+        await records.recordShutdown(past);
       }
     }
-    await this.#logObstacles();
+    await this.#logBlockers();
   }
 
   /** Applies changed settings; a procedure in progress keeps its own. */
   async configure(settings: ShutdownSettings): Promise<void> {
     this.#settings = settings;
     this.#limit.setPerMinute(settings.max_requests_per_minute);
-    await this.#logObstacles();
+    await this.#logBlockers();
   }
 
   /** Ends a procedure in progress (unless the machine is shutting down already) and saves pending records. */
@@ -137,14 +137,14 @@ export class SafeShutdown {
   }
 
   async status(): Promise<StatusDocument['shutdown']> {
-    const { bootId, book } = this.#options;
+    const { bootId, records } = this.#options;
     // A hanging disk does not respond; the state in memory is returned nevertheless.
-    const reading = book.shutdowns({ accepted: null, limit: REQUESTS_SHOWN }).catch(() => []);
-    const records = (await nullAfterTimeout(READING_SECONDS, reading)) ?? [];
+    const reading = records.shutdowns({ accepted: null, limit: REQUESTS_SHOWN }).catch(() => []);
+    const stored = (await nullAfterTimeout(READING_SECONDS, reading)) ?? [];
     const { action, enabled } = this.#settings;
     const problem = await this.#actionProblem(this.#settings);
     const current = this.#running;
-    const requests = records.map((record) => this.#known(record) ?? settled(record, bootId, this.#now()));
+    const requests = stored.map((record) => this.#known(record) ?? resolvedOutcome(record, bootId, this.#now()));
     const last = current?.record ?? this.#last ?? requests.find(({ outcome }) => outcome !== 'refused');
     const outcome = last?.outcome ?? 'none';
     return {
@@ -181,17 +181,17 @@ export class SafeShutdown {
     }
     const checked = checkCall(call);
     if (!checked.ok) return checked.message;
-    return this.#obstacle() ?? (await this.#hindrance(checked.request, settings)) ?? checked.request;
+    return this.#blocker() ?? (await this.#actionBlocker(checked.request, settings)) ?? checked.request;
   }
 
-  /** Local obstacles: the last step is impossible, or an inhibitor lock forbids it. */
-  async #hindrance({ reason }: ShutdownRequest, settings: ShutdownSettings): Promise<string | null> {
+  /** Why the last step is impossible or forbidden by an inhibitor lock; null: it is not. */
+  async #actionBlocker({ reason }: ShutdownRequest, settings: ShutdownSettings): Promise<string | null> {
     const forbidden = this.#options.power.inhibition(settings.action, reason);
     return (await this.#actionProblem(settings)) ?? forbidden;
   }
 
-  /** Current obstacles to any request. */
-  #obstacle(): string | null {
+  /** Why no request can be accepted now; null: one can. */
+  #blocker(): string | null {
     if (this.#isStopping) return 'the service is being stopped';
     if (!this.#running) return null;
     const { context, request } = this.#running;
@@ -225,7 +225,7 @@ export class SafeShutdown {
   }
 
   #accept(call: ShutdownCall, source: ShutdownSource, request: ShutdownRequest, settings: ShutdownSettings): ShutdownReply {
-    const { book, clocks, flushStore, log, power, runners } = this.#options;
+    const { records, clocks, flushStore, log, power, runners } = this.#options;
     const { action } = settings;
     const { reason, requestedBy, timeoutSeconds } = request;
     const record = this.#record(call, source, 'in_progress', 'accepted');
@@ -233,7 +233,7 @@ export class SafeShutdown {
     const secondsLeft = (): number => Math.max(0, deadline - clocks.monotonicSeconds());
     const context: ShutdownContext = { requestId: record.request_id, reason, requestedBy, action, secondsLeft };
     const steps = runners(settings);
-    this.#saving = book.recordShutdown(record);
+    this.#saving = records.recordShutdown(record);
     const recorded = (): Promise<void> => this.#saving;
     const report: Report = (...parts) => this.#report(...parts);
     const procedure = new Procedure({ context, timeoutSeconds, ...steps, recorded, flushStore, power, report });
@@ -254,7 +254,7 @@ export class SafeShutdown {
     log(level, `safe shutdown, ${step}: ${message}`, { request_id: context.requestId });
     const isNewStep = running.record.step !== step;
     running.record = { ...running.record, step, message };
-    if (isNewStep) this.#saving = this.#options.book.recordShutdown(running.record);
+    if (isNewStep) this.#saving = this.#options.records.recordShutdown(running.record);
     const progress: ShutdownProgress = {
       request_id: context.requestId,
       state,
@@ -277,11 +277,11 @@ export class SafeShutdown {
     const { record } = this.#running as Running;
     this.#last = { ...record, outcome, ended: this.#now() };
     this.#running = null;
-    await this.#options.book.recordShutdown(this.#last);
+    await this.#options.records.recordShutdown(this.#last);
   }
 
-  /** Logs the obstacles to a request before there is one. */
-  async #logObstacles(): Promise<void> {
+  /** Logs what would block a request before there is one. */
+  async #logBlockers(): Promise<void> {
     const { log, runners } = this.#options;
     if (!this.#settings.enabled) return;
     void this.#checkPower();
@@ -311,13 +311,13 @@ const SAVE_SECONDS = 60;
 
 /** Logs and records every refusal, individually or, in a burst, aggregated. */
 class RefusalRegister {
-  readonly #book: ShutdownBook;
+  readonly #records: ShutdownRecords;
   readonly #log: Log;
   readonly #tally = new RefusalTally();
   #timer: NodeJS.Timeout | null = null;
 
-  constructor(book: ShutdownBook, log: Log) {
-    this.#book = book;
+  constructor(records: ShutdownRecords, log: Log) {
+    this.#records = records;
     this.#log = log;
   }
 
@@ -338,6 +338,6 @@ class RefusalRegister {
   async #save(record: ShutdownRecord): Promise<void> {
     const { address, calls, message, port, reason, requested_by, timeout, user } = record;
     this.#log('warning', 'safe shutdown refused', { why: message, reason, requested_by, timeout, address, port, user, calls });
-    await this.#book.recordShutdown(record);
+    await this.#records.recordShutdown(record);
   }
 }

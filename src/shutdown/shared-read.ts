@@ -9,7 +9,7 @@ const MAX_PAUSE_MS = 300;
  * Shares one read among concurrent callers; each gets the result of a read that began after its call. `read` must not reject. `pauseMs`:
  * minimum time from the end of one read to the beginning of the next.
  */
-export function shared<T>(read: () => Promise<T>, pauseMs: number): () => Promise<T> {
+export function shareReads<T>(read: () => Promise<T>, pauseMs: number): () => Promise<T> {
   let free: Promise<unknown> = Promise.resolve();
   let next: Promise<T> | null = null;
   return () => {

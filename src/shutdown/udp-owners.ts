@@ -1,6 +1,6 @@
 import { exchange } from '../core/platform/local-socket.ts';
 import { uidMap } from '../core/platform/privileges.ts';
-import { readText, shared } from './shared-read.ts';
+import { readText, shareReads } from './shared-read.ts';
 
 /**
  * Socket that returns the UDP sockets of this machine with their users, for a service in a user namespace, in which most users appear as
@@ -66,11 +66,11 @@ export class UdpOwners {
   constructor({ proc = '/proc', tableSocket }: UdpOwnersOptions) {
     this.#seesEveryUser = EVERY_USER.test(uidMap(proc));
     const table = (name: string): Promise<string> => readText(`${proc}/self/net/${name}`, 'latin1');
-    this.#own = shared(
+    this.#own = shareReads(
       async () => Map.groupBy(parseUdpTables((await table('udp')) + (await table('udp6'))), ({ port }) => port),
       PAUSE_MS.own,
     );
-    this.#readUsers = shared(async () => {
+    this.#readUsers = shareReads(async () => {
       const limits = { maxCharacters: MAX_TABLE_CHARACTERS, timeoutMs: ANSWER_MS };
       const text = tableSocket === null ? '' : await exchange(tableSocket, '', limits).catch(() => '');
       this.#users = new Map(parseUdpTables(text).map(({ inode, uid }) => [inode, uid]));

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { readText, shared } from './shared-read.ts';
+import { readText, shareReads } from './shared-read.ts';
 
 /** A user of this machine. */
 export interface LocalUser {
@@ -37,7 +37,7 @@ export class Users {
     this.#environment = environment;
     this.#answerMs = answerMs;
     const entries = async (name: string): Promise<string[][]> => entriesOf(await readText(`${etc}/${name}`, 'utf8'));
-    this.#files = shared(() => Promise.all([entries('passwd'), entries('group')]), PAUSE_MS);
+    this.#files = shareReads(() => Promise.all([entries('passwd'), entries('group')]), PAUSE_MS);
   }
 
   /** An unknown user has no name (null) and no groups. */

@@ -18,7 +18,7 @@ import type {
   RecordedQuery,
   StorageState,
 } from '../core/ports.ts';
-import type { ShutdownBook, ShutdownQuery, ShutdownRecord } from '../core/shutdown/shutdown.ts';
+import type { ShutdownQuery, ShutdownRecord, ShutdownRecords } from '../core/shutdown/shutdown.ts';
 import type { Snapshot } from '../core/snapshot.ts';
 import type { ClockEvent } from '../core/time/clock-watch.ts';
 import { Snapshots } from './backup/snapshots.ts';
@@ -44,7 +44,7 @@ interface StoredPast extends JudgingPast {
  * The store as seen by the service. Every sample and alert is written to the spool synchronously and to the database by the store's
  * thread. No method waits for a disk, except those whose promise resolves once a record is durable.
  */
-export class Store implements HistoryReader, ShutdownBook {
+export class Store implements HistoryReader, ShutdownRecords {
   readonly #options: StoreOptions;
   readonly #recorder: SegmentRecorder;
   readonly #thread: StoreThread;

@@ -119,7 +119,7 @@ export class Scene {
       settings: this.settings,
       clocks: systemClocks(),
       log,
-      book: this.store.store,
+      records: this.store.store,
       flushStore: () => this.store.store.flush(),
       runners: machineRunners(environment, log),
       power: options.power ?? dryRunOnly,

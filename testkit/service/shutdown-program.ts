@@ -35,7 +35,7 @@ const shutdown = new SafeShutdown({
   },
   clocks: systemClocks(),
   log,
-  book: store,
+  records: store,
   flushStore: () => store.flush(),
   runners: machineRunners(process.env, log),
   power: dryRunOnly,

@@ -7,11 +7,11 @@ import { identity } from './privileges.ts';
 export function permissionProblem(error: unknown, command: string): string | null {
   const { code, message, path } = error as NodeJS.ErrnoException;
   if ((code !== 'EACCES' && code !== 'EPERM') || process.geteuid?.() === 0) return null;
-  return `${path === undefined ? message : `permission denied: ${path}`}; ${wayToPermission(`run: sudo edge-health ${command}`)}`;
+  return `${path === undefined ? message : `permission denied: ${path}`}; ${permissionRemedy(`run: sudo edge-health ${command}`)}`;
 }
 
 /** The remedy for a missing permission: `otherwise`, unless sudo was used and root's rights were dropped for the data folder's owner. */
-export function wayToPermission(otherwise: string): string {
+export function permissionRemedy(otherwise: string): string {
   return process.env['SUDO_USER'] === undefined
     ? otherwise
     : `root's commands run as user ${identity().USER}: give it to that user, or name another`;

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { recordOf, type ShutdownRecord, settled } from './shutdown.ts';
+import { recordOf, resolvedOutcome, type ShutdownRecord } from './shutdown.ts';
 
 const CALL = { reason: 'MANUAL', requested_by: 'ops', timeout: 30 };
 const HERE = { address: '127.0.0.1', port: 40_000, user: 'robot' };
@@ -27,22 +27,26 @@ t.test('any call is recorded truncated and printable', async (t) => {
 
 t.test('a request that an earlier run left in progress is interrupted', async (t) => {
   const left: ShutdownRecord = { ...recordOf(CALL, HERE, DECIDED), step: 'hooks' };
-  t.match(settled(left, 'boot-1', LATER), { outcome: 'interrupted', message: /the service ended during the step hooks/, ended: LATER });
-  t.match(settled(left, 'boot-2', LATER), { outcome: 'interrupted', message: /the machine went down during the step hooks/ });
-  t.match(settled(left, null, LATER), { outcome: 'interrupted' });
+  t.match(resolvedOutcome(left, 'boot-1', LATER), {
+    outcome: 'interrupted',
+    message: /the service ended during the step hooks/,
+    ended: LATER,
+  });
+  t.match(resolvedOutcome(left, 'boot-2', LATER), { outcome: 'interrupted', message: /the machine went down during the step hooks/ });
+  t.match(resolvedOutcome(left, null, LATER), { outcome: 'interrupted' });
 });
 
 t.test('a request left in the last step is completed if the machine has booted since', async (t) => {
   const left: ShutdownRecord = { ...recordOf(CALL, HERE, DECIDED), step: 'power' };
-  t.match(settled(left, 'boot-2', LATER), { outcome: 'completed', message: /started again/, ended: LATER });
-  t.match(settled(left, 'boot-1', LATER), { outcome: 'interrupted' });
-  t.match(settled({ ...left, boot_id: null }, 'boot-2', LATER), { outcome: 'interrupted' });
-  t.match(settled({ ...left, action: 'dry-run' }, 'boot-2', LATER), { outcome: 'interrupted' });
+  t.match(resolvedOutcome(left, 'boot-2', LATER), { outcome: 'completed', message: /started again/, ended: LATER });
+  t.match(resolvedOutcome(left, 'boot-1', LATER), { outcome: 'interrupted' });
+  t.match(resolvedOutcome({ ...left, boot_id: null }, 'boot-2', LATER), { outcome: 'interrupted' });
+  t.match(resolvedOutcome({ ...left, action: 'dry-run' }, 'boot-2', LATER), { outcome: 'interrupted' });
 });
 
 t.test('an ended request stays unchanged', async (t) => {
   for (const outcome of ['refused', 'completed', 'aborted', 'interrupted'] as const) {
     const record: ShutdownRecord = { ...recordOf(CALL, HERE, DECIDED), outcome };
-    t.equal(settled(record, 'boot-2', LATER), record);
+    t.equal(resolvedOutcome(record, 'boot-2', LATER), record);
   }
 });

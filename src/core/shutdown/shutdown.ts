@@ -94,13 +94,13 @@ export interface ShutdownContext {
 }
 
 /** How a process or unit ended: by itself, after SIGTERM, or after SIGKILL. */
-export type EndedHow = 'ended' | 'terminated' | 'killed';
+export type ExitKind = 'ended' | 'terminated' | 'killed';
 
 export interface RunningItem {
   /** Null on success, else the problem. Never rejects. */
   readonly ended: Promise<string | null>;
   /** Ends the process and its children: SIGTERM, then SIGKILL after the grace. Resolves soon after that at the latest. */
-  end(graceSeconds: number): Promise<EndedHow>;
+  end(graceSeconds: number): Promise<ExitKind>;
 }
 
 /** One hook, or one unit to stop. */
@@ -127,7 +127,7 @@ export interface PowerControl {
 }
 
 /** Storage of requests. */
-export interface ShutdownBook {
+export interface ShutdownRecords {
   /** Records a request or its outcome. Resolves once that is durable, or after a short time if the disk does not keep up. */
   recordShutdown(record: ShutdownRecord): Promise<void>;
   /** Newest first. `accepted` true: only accepted requests; false: only refused ones; null: all. */
@@ -212,7 +212,7 @@ export function recordOf(
  * The outcome of a request that an earlier run of the service left in progress. The last step succeeded if the machine has booted since,
  * even if the service was stopped in time to record it as completed. Other records are returned unchanged.
  */
-export function settled(record: ShutdownRecord, bootId: string | null, timestamp: string): ShutdownRecord {
+export function resolvedOutcome(record: ShutdownRecord, bootId: string | null, timestamp: string): ShutdownRecord {
   const { action, ended, outcome, step } = record;
   if (outcome !== 'in_progress' && outcome !== 'completed') return record;
   const hasBooted = record.boot_id !== null && bootId !== null && record.boot_id !== bootId;
