@@ -116,7 +116,7 @@ does the same without starting.
 .B systemctl reload edge\\-health
 (SIGHUP) reads the file again and applies the keys that take effect on reload;
 a file with errors changes nothing.
-All other keys take a restart.
+All other keys need a restart.
 .SH KEYS
 ${keys()}.SH FILES
 .TP

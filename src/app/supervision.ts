@@ -46,7 +46,7 @@ export class Supervision {
   async readyOnce(answers: () => Promise<boolean>): Promise<void> {
     while (!this.#hasStopped) {
       if (await answers()) return this.ready();
-      this.#options.log('warning', 'REST API not answering yet');
+      this.#options.log('warning', 'REST API not responding yet');
       await new Promise((resolve) => {
         setTimeout(resolve, READY_POLL_MS);
       });

@@ -119,7 +119,7 @@ t.test('a distribution, a file, or several in order can be configured', async (t
   for (const EDGE_HEALTH_ROS of ['foxy', '/nowhere/setup.bash', machine.root, `${jazzy}:/nowhere/setup.bash`]) {
     const { code, err, environment } = await machine.run({ EDGE_HEALTH_ROS });
     t.equal(code, 0);
-    t.match(err, /^<4>ROS 2: .* cannot be read; going on without ROS 2\. .*\/etc\/default\/edge-health\n$/, EDGE_HEALTH_ROS);
+    t.match(err, /^<4>ROS 2: .* cannot be read; continuing without ROS 2\. .*\/etc\/default\/edge-health\n$/, EDGE_HEALTH_ROS);
     t.notOk(environment.has('ROS_DISTRO'));
   }
 });
@@ -167,7 +167,7 @@ t.test('a setup file that fails does not prevent the command', async (t) => {
     const { code, environment, err } = await machine.run();
     t.equal(code, 0, name);
     t.match(err, expected, name);
-    t.match(err, /^<4>ROS 2: .*; going on without ROS 2$/m, name);
+    t.match(err, /^<4>ROS 2: .*; continuing without ROS 2$/m, name);
     t.notOk(environment.has('AMENT_PREFIX_PATH'), `${name}: no variable of it is used`);
   }
 });
@@ -191,7 +191,7 @@ t.test('a setup file that hangs is ended in time, whatever it ignores or reads',
     machine.add('jazzy', `export AMENT_PREFIX_PATH=/half\n${lines}`);
     const { code, environment, err } = await machine.run({ EDGE_HEALTH_ROS_SECONDS: '1' });
     t.equal(code, 0, name);
-    t.match(err, /took longer than 1 s and was ended; going on without ROS 2/, name);
+    t.match(err, /took longer than 1 s and was ended; continuing without ROS 2/, name);
     t.notOk(environment.has('AMENT_PREFIX_PATH'), name);
   }
   machine.add('jazzy', 'read -r answer; export AMENT_PREFIX_PATH=/jazzy');
@@ -230,6 +230,6 @@ t.test('without a PATH, or if tools are missing, the command runs nevertheless',
   chmodSync(broken, 0o755);
   const { code, err } = await machine.run({ PATH: `${bin}:/usr/bin:/bin` });
   t.equal(code, 0);
-  t.match(err, /going on without ROS 2/);
+  t.match(err, /continuing without ROS 2/);
   t.equal((await machine.run({ PATH: '/nowhere' }, ['/usr/bin/env', '-0'])).code, 0);
 });

@@ -34,7 +34,7 @@ export function serviceManager(environment: NodeJS.ProcessEnv, sdNotifyFolder: s
   try {
     return throughLibc(path);
   } catch (error) {
-    log('warning', 'the service manager cannot be notified', { sd_notify: problem, libc: (error as Error).message });
+    log('warning', 'service manager not notified', { sd_notify: problem, libc: (error as Error).message });
     return null;
   }
 }

@@ -74,7 +74,7 @@ async function ros2(t: Test, machine: Container): Promise<void> {
   const rosWarnings = async (): Promise<string[]> =>
     (await machine.journal('edge-health', '--priority=warning')).split('\n').filter((line) => line.includes('ROS 2:'));
   const warnings = await rosWarnings();
-  t.match(warnings.join('\n'), 'ROS 2: sourcing /opt/ros/jazzy/setup.bash ended the shell with status 1; going on without ROS 2');
+  t.match(warnings.join('\n'), 'ROS 2: sourcing /opt/ros/jazzy/setup.bash ended the shell with status 1; continuing without ROS 2');
 
   await machine.sh(`sed -i 's/^EDGE_HEALTH_ROS=.*/EDGE_HEALTH_ROS=none/; s/^#ROS_DOMAIN_ID=.*/ROS_DOMAIN_ID=42/' /etc/default/edge-health`);
   t.match(await restarted(), /^ROS_DOMAIN_ID=42$/m, 'the file for the environment counts');
