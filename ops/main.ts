@@ -1,5 +1,4 @@
 import { resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { type RestClient, serviceOf } from '../src/client/rest.ts';
 import { findService } from '../src/client/running-service.ts';
@@ -8,7 +7,6 @@ import { configPath, isUnreadable, loadConfig } from '../src/config/load.ts';
 import { formatConfigError } from '../src/config/parse.ts';
 import type { Config } from '../src/config/schema.ts';
 import { installation } from '../src/core/files/installation.ts';
-import { PROGRAMS } from '../src/core/files/programs.ts';
 import { createLogger } from '../src/core/platform/log.ts';
 import { exitWhenOutputFails, printJson, printLines, printProblem } from '../src/core/platform/output.ts';
 import { permissionProblem } from '../src/core/platform/permission.ts';
@@ -94,7 +92,7 @@ function restOf(name: string, config: Config, url: string | null, running: () =>
 
 function contextOf(command: Job, { options }: JobArguments, signal: AbortSignal): JobContext {
   const text = (name: string): string | null => (options[name] as string | undefined) ?? null;
-  const file = resolve(configPath(text('config'), process.env, fileURLToPath(PROGRAMS.config)));
+  const file = resolve(configPath(text('config')));
   const loaded = loadConfig(file);
   if (isUnreadable(loaded))
     throw new UsageError(

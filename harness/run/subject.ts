@@ -1,14 +1,12 @@
 import * as fs from 'node:fs';
 import { createServer } from 'node:net';
 import { join, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { type RestClient, serviceOf } from '../../src/client/rest.ts';
 import { findService } from '../../src/client/running-service.ts';
 import { configPath, loadConfig } from '../../src/config/load.ts';
 import { formatConfigError } from '../../src/config/parse.ts';
 import type { Config } from '../../src/config/schema.ts';
 import { makeFolder } from '../../src/core/files/data-folder.ts';
-import { PROGRAMS } from '../../src/core/files/programs.ts';
 import type { Target } from '../record/entries.ts';
 import { EXIT, Refusal } from './command.ts';
 import { ServiceSupervisor } from './service-supervisor.ts';
@@ -65,7 +63,7 @@ export async function subjectOf(options: SubjectOptions, print: (text: string) =
 export function configFileOf(given: string | null, unit: string | null): string {
   const role = /^edge-health@(.+?)(?:\.service)?$/.exec(unit ?? '')?.[1];
   const ofRole = role === undefined ? null : `/etc/edge-health/${role}_config.yaml`;
-  return configPath(given ?? ofRole, process.env, fileURLToPath(PROGRAMS.config));
+  return configPath(given ?? ofRole);
 }
 
 /** Loads a configuration. Throws Refusal if the file has errors. */

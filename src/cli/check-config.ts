@@ -1,11 +1,9 @@
 import { isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';
-import { fileURLToPath } from 'node:url';
 import { readToken, UnusableToken } from '../app/token.ts';
 import { configPath, isUnreadable, loadConfig } from '../config/load.ts';
 import { formatConfigError } from '../config/parse.ts';
 import type { Config } from '../config/schema.ts';
-import { PROGRAMS } from '../core/files/programs.ts';
 import { printJson, printLines, printProblem } from '../core/platform/output.ts';
 import type { Command } from './command.ts';
 import { EXIT } from './exit-codes.ts';
@@ -23,7 +21,7 @@ Exit codes: 0 valid, 64 wrong usage, 77 permission denied, 78 invalid.`,
   options: { json: { type: 'boolean' } },
   positionals: 1,
   run: async ({ options, positionals }) => {
-    const file = positionals[0] ?? configPath(null, process.env, fileURLToPath(PROGRAMS.config));
+    const file = positionals[0] ?? configPath(null);
     const loaded = loadConfig(file);
     const notes = loaded.ok ? notesOn(loaded.config) : [];
     if (options['json']) {

@@ -1,10 +1,8 @@
 import { userInfo } from 'node:os';
-import { fileURLToPath } from 'node:url';
 import { type RestClient, ServiceRefused, serviceOf } from '../client/rest.ts';
 import { findService, notRunningHint } from '../client/running-service.ts';
 import { configPath, isUnreadable, loadConfig } from '../config/load.ts';
 import { DEFAULT_CONFIG } from '../config/schema.ts';
-import { PROGRAMS } from '../core/files/programs.ts';
 import { exchange } from '../core/platform/local-socket.ts';
 import { printJson, printLines, printProblem } from '../core/platform/output.ts';
 import { printable } from '../core/text.ts';
@@ -41,7 +39,7 @@ Exit codes: 0 done, 1 not forgotten, 64 wrong usage, 69 service not reachable, 7
     const url = (options['url'] as string | undefined) ?? null;
     if (action === 'forget' && url !== null && !isThisMachine(url))
       throw new UsageError(`nodes are forgotten on the machine of the service: log in to ${url} and run it there`);
-    const file = configPath((options['config'] as string | undefined) ?? null, process.env, fileURLToPath(PROGRAMS.config));
+    const file = configPath((options['config'] as string | undefined) ?? null);
     const loaded = loadConfig(file);
     let service: RestClient | null = null;
     let document: StatusDocument;

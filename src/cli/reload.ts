@@ -1,7 +1,5 @@
-import { fileURLToPath } from 'node:url';
 import { findService, isRunning, type ReloadOutcome, readReloadOutcome } from '../client/running-service.ts';
 import { configPath } from '../config/load.ts';
-import { PROGRAMS } from '../core/files/programs.ts';
 import { printLines, printProblem } from '../core/platform/output.ts';
 import type { Command } from './command.ts';
 import { EXIT } from './exit-codes.ts';
@@ -20,7 +18,7 @@ Exit codes: 0 all keys applied, 1 keys need a restart, 64 wrong usage, 69 no ser
   options: { config: { type: 'string' } },
   positionals: 0,
   run: async ({ options }) => {
-    const file = configPath((options['config'] as string | undefined) ?? null, process.env, fileURLToPath(PROGRAMS.config));
+    const file = configPath((options['config'] as string | undefined) ?? null);
     const service = findService(file, process.env);
     const fail = (code: number, ...lines: readonly string[]): number => {
       for (const line of lines) printProblem(`edge-health: ${line}`);

@@ -1,6 +1,5 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { dataPath } from '../config/data-path.ts';
 import { configPath, loadConfig } from '../config/load.ts';
 import { formatConfigError } from '../config/parse.ts';
@@ -41,7 +40,7 @@ Exit codes: 0 prepared, 1 a step failed, 64 wrong usage, 69 ROS 2 is not sourced
   options: { config: { type: 'string' }, data: { type: 'string' }, force: { type: 'boolean' }, json: { type: 'boolean' } },
   positionals: 0,
   run: async ({ options }) => {
-    const file = configPath((options['config'] as string | undefined) ?? null, process.env, fileURLToPath(PROGRAMS.config));
+    const file = configPath((options['config'] as string | undefined) ?? null);
     const loaded = loadConfig(file);
     if (!loaded.ok) {
       for (const error of loaded.errors) printProblem(formatConfigError(error));

@@ -46,7 +46,7 @@ Exit codes: 0 stopped by a signal, 1 failed, 64 wrong usage, 75 port or data fol
       process.stderr.write(`edge-health: ${WORKING_DIRECTORY_DELETED}\n`);
       return EXIT.config;
     }
-    const file = configPath((options['config'] as string | undefined) ?? null, process.env, fileURLToPath(PROGRAMS.config));
+    const file = configPath((options['config'] as string | undefined) ?? null);
     const loaded = loadConfig(file);
     const logger = createLogger(process.stderr, loaded.ok ? loaded.config.log.level : 'info');
     if (!loaded.ok) {

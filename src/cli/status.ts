@@ -1,10 +1,8 @@
-import { fileURLToPath } from 'node:url';
 import { type RestClient, ServiceRefused, serviceOf } from '../client/rest.ts';
 import { findService, notRunningHint } from '../client/running-service.ts';
 import { configPath, isUnreadable, loadConfig } from '../config/load.ts';
 import { DEFAULT_CONFIG } from '../config/schema.ts';
 import { type Alert, nodeOfAlertId } from '../core/alerts/alert.ts';
-import { PROGRAMS } from '../core/files/programs.ts';
 import type { HealthStatus } from '../core/health-status.ts';
 import { METRICS } from '../core/metrics.ts';
 import { printJson, printLines, printProblem } from '../core/platform/output.ts';
@@ -26,7 +24,7 @@ Exit codes (Nagios-compatible): 0 OK, 1 WARNING, 2 ERROR or CRITICAL, 3 UNKNOWN 
   options: { url: { type: 'string' }, config: { type: 'string' }, json: { type: 'boolean' }, ports: { type: 'boolean' } },
   positionals: 0,
   run: async ({ options }) => {
-    const file = configPath((options['config'] as string | undefined) ?? null, process.env, fileURLToPath(PROGRAMS.config));
+    const file = configPath((options['config'] as string | undefined) ?? null);
     const loaded = loadConfig(file);
     const url = (options['url'] as string | undefined) ?? null;
     let service: RestClient | null = null;

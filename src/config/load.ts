@@ -1,5 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { existsSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { PROGRAMS } from '../core/files/programs.ts';
 import { fileError, type ParsedConfig, parseConfig } from './parse.ts';
 
 const PACKAGE_FILE = '/etc/edge-health/edge_health_config.yaml';
@@ -13,8 +15,8 @@ const UNIT_ENVIRONMENT_FILE = '/etc/default/edge-health';
  */
 export function configPath(
   option: string | null,
-  environment: NodeJS.ProcessEnv,
-  checkoutFile: string,
+  environment: NodeJS.ProcessEnv = process.env,
+  checkoutFile: string = fileURLToPath(PROGRAMS.config),
   unitEnvironmentFile = UNIT_ENVIRONMENT_FILE,
 ): string {
   const named = option ?? (environment['EDGE_HEALTH_CONFIG'] || configOfUnits(unitEnvironmentFile));
