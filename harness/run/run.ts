@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { transportEnvironment } from '../../src/client/topic-subscription.ts';
-import { dataPath } from '../../src/config/data-path.ts';
+import { dataPath } from '../../src/config/load.ts';
 import { installation } from '../../src/core/files/installation.ts';
 import { optionsForShortLived, PROGRAMS } from '../../src/core/files/programs.ts';
 import { systemClocks } from '../../src/core/platform/clocks.ts';

@@ -1,7 +1,6 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { dataPath } from '../config/data-path.ts';
-import { configPath, loadConfig } from '../config/load.ts';
+import { configPath, dataPath, loadConfig } from '../config/load.ts';
 import { formatConfigError } from '../config/parse.ts';
 import { installation } from '../core/files/installation.ts';
 import { PROGRAMS } from '../core/files/programs.ts';

@@ -1,10 +1,13 @@
 import { isUtf8 } from 'node:buffer';
 import { existsSync, readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { type Installation, PACKAGE_CONFIG, PACKAGE_DATA } from '../core/files/installation.ts';
 import { PROGRAMS } from '../core/files/programs.ts';
 import { fileError, type ParsedConfig, parseConfig } from './parse.ts';
+import type { Config } from './schema.ts';
 
-const PACKAGE_FILE = '/etc/edge-health/edge_health_config.yaml';
+const PACKAGE_FILE = `${PACKAGE_CONFIG}/edge_health_config.yaml`;
 /** Environment file of the package's units (EnvironmentFile=). */
 const UNIT_ENVIRONMENT_FILE = '/etc/default/edge-health';
 
@@ -34,6 +37,21 @@ function configOfUnits(file: string): string | null {
   }
   const [, double, single, plain] = [...text.matchAll(/^\s*EDGE_HEALTH_CONFIG=(?:"(.*)"|'(.*)'|(.*?))\s*$/gm)].at(-1) ?? [];
   return double ?? single ?? plain ?? null;
+}
+
+/**
+ * The data folder: the configured one, otherwise systemd's state directory, otherwise the installation's. It does not depend on the working
+ * directory, so that the units and the commands use the same folder.
+ */
+export function dataPath(
+  { storage }: Config,
+  configFile: string,
+  environment: NodeJS.ProcessEnv,
+  { dataFolder, folder }: Pick<Installation, 'dataFolder' | 'folder'>,
+): string {
+  const state = environment['STATE_DIRECTORY']?.split(':')[0];
+  const base = resolve(configFile).startsWith(`${PACKAGE_CONFIG}/`) ? PACKAGE_DATA : state || folder;
+  return storage.path === null ? resolve(state || dataFolder) : resolve(base, storage.path);
 }
 
 const ALLOWED = 'a readable YAML file';
