@@ -1,6 +1,7 @@
 import { accessSync, constants } from 'node:fs';
 import type { OpsDocument } from '../src/client/documents.ts';
 import type { Config } from '../src/config/schema.ts';
+import { alignedRows } from '../src/core/platform/output.ts';
 import { formatDuration } from '../src/core/time/duration.ts';
 import { isoUtc } from '../src/core/time/time.ts';
 import { JOB_NAMES, type JobName } from './jobs.ts';
@@ -102,14 +103,7 @@ function table(jobs: readonly JobRecord[], time: TimeFormat): string[] {
     running_since === null ? time(next) : `runs since ${time(running_since)}`,
     ...[runs, failures, missed, overlaps].map(String),
   ]);
-  const lines = [HEADINGS, ...rows];
-  const widths = HEADINGS.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)));
-  return lines.map((line) =>
-    line
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join('  ')
-      .trimEnd(),
-  );
+  return alignedRows([HEADINGS, ...rows]);
 }
 
 function failureLines({ last, name }: JobRecord): string[] {

@@ -4,7 +4,7 @@ import { findService, notRunningHint } from '../client/running-service.ts';
 import { configPath, isUnreadable, loadConfig } from '../config/load.ts';
 import { DEFAULT_CONFIG } from '../config/schema.ts';
 import { exchange } from '../core/platform/local-socket.ts';
-import { printJson, printLines, printProblem } from '../core/platform/output.ts';
+import { alignedRows, printJson, printLines, printProblem } from '../core/platform/output.ts';
 import { printable } from '../core/text.ts';
 import type { StatusDocument } from '../http/api/schema.ts';
 import type { ControlAnswer, ControlRequest } from '../system/control-socket.ts';
@@ -91,7 +91,7 @@ function isThisMachine(url: string): boolean {
 }
 
 function table(found: StatusDocument['nodes']): string[] {
-  const rows = [
+  return alignedRows([
     ['NODE', '', 'STATUS', 'LAST SEEN', 'OPEN ALERTS', ''],
     ...found.map((node) => [
       printable(node.node_name),
@@ -104,10 +104,7 @@ function table(found: StatusDocument['nodes']): string[] {
         ...(node.clock_ahead_seconds === null ? [] : [`its clock is ${node.clock_ahead_seconds} s ahead`]),
       ].join(', '),
     ]),
-  ];
-  const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => (row[column] as string).length))) ?? [];
-  const line = (row: readonly string[]): string => row.map((cell, column) => cell.padEnd(widths[column] as number)).join('  ');
-  return rows.map((row) => line(row).trimEnd());
+  ]);
 }
 
 /** Sends a request over the control socket of the running service. Rejects with the system's error code if it cannot be reached. */

@@ -5,7 +5,7 @@ import { DEFAULT_CONFIG } from '../config/schema.ts';
 import { type Alert, nodeOfAlertId } from '../core/alerts/alert.ts';
 import type { HealthStatus } from '../core/health-status.ts';
 import { METRICS } from '../core/metrics.ts';
-import { printJson, printLines, printProblem } from '../core/platform/output.ts';
+import { alignedRows, printJson, printLines, printProblem } from '../core/platform/output.ts';
 import { permissionProblem } from '../core/platform/permission.ts';
 import { formatDuration } from '../core/time/duration.ts';
 import type { StatusDocument } from '../http/api/schema.ts';
@@ -82,14 +82,7 @@ function portsPage(ports: StatusDocument['ports']): string[] {
     const host = address.includes(':') && port !== null ? `[${address}]` : address;
     return [protocol, port === null ? host : `${host}:${port}`, reach, purpose];
   });
-  const table = [['PROTOCOL', 'ADDRESS', 'REACHABLE BY', 'PURPOSE'], ...rows];
-  const widths = [0, 1, 2].map((column) => Math.max(...table.map((row) => row[column]?.length ?? 0)));
-  return table.map((row) =>
-    row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join('  ')
-      .trimEnd(),
-  );
+  return alignedRows([['PROTOCOL', 'ADDRESS', 'REACHABLE BY', 'PURPOSE'], ...rows]);
 }
 
 const LABELS = { cpu_percent: 'CPU', memory_percent: 'Memory', disk_percent: 'Disk', temperature: 'Temperature' } as const;

@@ -43,6 +43,15 @@ export function printLines(lines: readonly string[]): void {
   if (shown.length > 0) process.stdout.write(`${shown.join('\n')}\n`);
 }
 
+/** Lines of a table whose columns are as wide as their widest cell. All rows have as many cells as the first. */
+export function alignedRows(rows: readonly (readonly string[])[]): string[] {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  return rows.map((row) => {
+    const cells = row.map((cell, column) => cell.padEnd(widths[column] ?? 0));
+    return cells.join('  ').trimEnd();
+  });
+}
+
 /** Prints a JSON document on standard output; invisible characters are escaped. */
 export function printJson(value: unknown, indent = 0): void {
   process.stdout.write(`${printableJson(value, indent)}\n`);
