@@ -1,7 +1,6 @@
 import { readArguments, UsageError } from './cli/arguments.ts';
 import { checkConfig } from './cli/check-config.ts';
-import type { Command } from './cli/command.ts';
-import { EXIT } from './cli/exit-codes.ts';
+import { type Command, EXIT } from './cli/command.ts';
 import { runHarness } from './cli/harness.ts';
 import { runOps } from './cli/ops.ts';
 import { leaveRoot } from './cli/root-helper.ts';

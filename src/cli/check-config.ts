@@ -5,8 +5,7 @@ import { configPath, isUnreadable, loadConfig } from '../config/load.ts';
 import { formatConfigError } from '../config/parse.ts';
 import type { Config } from '../config/schema.ts';
 import { printJson, printLines, printProblem } from '../core/platform/output.ts';
-import type { Command } from './command.ts';
-import { EXIT } from './exit-codes.ts';
+import { type Command, EXIT } from './command.ts';
 
 export const checkConfig: Command = {
   summary: 'Check a configuration file without starting',

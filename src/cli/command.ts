@@ -2,6 +2,19 @@ import type { ParseArgsOptionsConfig } from 'node:util';
 import type { Arguments } from './arguments.ts';
 import type { RosArguments } from './ros-arguments.ts';
 
+/** Exit codes, from sysexits(3) if it defines one; `status` has its own. */
+export const EXIT = {
+  ok: 0,
+  failure: 1,
+  usage: 64,
+  /** The service is not reachable, or a requirement is not installed. */
+  unavailable: 69,
+  /** The port or the data folder is in use. */
+  inUse: 75,
+  noPermission: 77,
+  config: 78,
+} as const;
+
 export interface GivenArguments extends Arguments {
   /** Null: there was no `--ros-args`. */
   readonly ros: RosArguments | null;

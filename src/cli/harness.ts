@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { isWorkingDirectoryDeleted, WORKING_DIRECTORY_DELETED } from '../core/files/data-folder.ts';
 import { optionsForShortLived, PROGRAMS } from '../core/files/programs.ts';
-import { EXIT } from './exit-codes.ts';
+import { EXIT } from './command.ts';
 
 /** The observer runs for days and uses little CPU. Without V8's optimizing compilers and their data it takes 6 MB less memory. */
 const OBSERVER_OPTIONS = ['--lite-mode'];

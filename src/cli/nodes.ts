@@ -9,8 +9,7 @@ import { printable } from '../core/text.ts';
 import type { StatusDocument } from '../http/api/schema.ts';
 import type { ControlAnswer, ControlRequest } from '../system/control-socket.ts';
 import { UsageError } from './arguments.ts';
-import type { Command } from './command.ts';
-import { EXIT } from './exit-codes.ts';
+import { type Command, EXIT } from './command.ts';
 
 const MAX_ANSWER = 65_536;
 const TIMEOUT_SECONDS = 10;

@@ -1,8 +1,7 @@
 import { findService, isRunning, type ReloadOutcome, readReloadOutcome } from '../client/running-service.ts';
 import { configPath } from '../config/load.ts';
 import { printLines, printProblem } from '../core/platform/output.ts';
-import type { Command } from './command.ts';
-import { EXIT } from './exit-codes.ts';
+import { type Command, EXIT } from './command.ts';
 
 const TIMEOUT_SECONDS = 30;
 const POLL_MS = 20;

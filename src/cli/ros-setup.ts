@@ -16,8 +16,7 @@ import { type PrepareResult, prepare } from '../ros/rclnodejs/setup/prepare.ts';
 import { SetupFailed } from '../ros/rclnodejs/setup/run-command.ts';
 import { findSourcedRos } from '../ros/rclnodejs/sourced-environment.ts';
 import { UsageError } from './arguments.ts';
-import type { Command } from './command.ts';
-import { EXIT } from './exit-codes.ts';
+import { type Command, EXIT } from './command.ts';
 
 const DISTRIBUTIONS = '/opt/ros';
 

@@ -20,8 +20,7 @@ import { releaseProgramPagesHourly } from '../core/platform/program-pages.ts';
 import { graphNames, monitorName } from '../ros/names.ts';
 import { environmentFor, findRos } from '../ros/rclnodejs/prepared.ts';
 import { UsageError } from './arguments.ts';
-import type { Command } from './command.ts';
-import { EXIT } from './exit-codes.ts';
+import { type Command, EXIT } from './command.ts';
 
 /** Time for a start in progress to complete after SIGTERM, before the process is killed. */
 const START_GRACE_MS = 5000;

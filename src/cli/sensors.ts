@@ -1,8 +1,7 @@
 import { readPowerState } from '../collect/power.ts';
 import { chooseSensor, findSensors } from '../collect/sensors.ts';
 import { printJson, printLines } from '../core/platform/output.ts';
-import type { Command } from './command.ts';
-import { EXIT } from './exit-codes.ts';
+import { type Command, EXIT } from './command.ts';
 
 export const sensors: Command = {
   summary: 'Show the temperature sensors, the selected one and the reason',

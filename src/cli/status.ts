@@ -10,7 +10,9 @@ import { permissionProblem } from '../core/platform/permission.ts';
 import { formatDuration } from '../core/time/duration.ts';
 import type { StatusDocument } from '../http/api/schema.ts';
 import type { Command } from './command.ts';
-import { STATUS_EXIT } from './exit-codes.ts';
+
+/** Nagios-compatible exit codes of `status`. */
+const EXIT = { OK: 0, WARNING: 1, ERROR: 2, CRITICAL: 2, UNKNOWN: 3 } as const;
 
 export const status: Command = {
   summary: 'Show the state of the running service and of this machine',
@@ -46,12 +48,12 @@ Exit codes (Nagios-compatible): 0 OK, 1 WARNING, 2 ERROR or CRITICAL, 3 UNKNOWN 
       else if (error instanceof ServiceRefused) printProblem(`edge-health: ${cause}`);
       else if (base === null) printProblem(`edge-health: rest.token_file: ${cause}`);
       else printProblem(`edge-health: no response from the service at ${base}: ${cause}${url === null ? notRunningHint() : ''}`);
-      return STATUS_EXIT.UNKNOWN;
+      return EXIT.UNKNOWN;
     }
     const { base } = service;
     if (options['json']) printJson({ reachable: true, url: base, ...answers }, 2);
     else printLines(options['ports'] ? portsPage(answers.status.ports) : page(answers, base));
-    return STATUS_EXIT[answers.status.status];
+    return EXIT[answers.status.status];
   },
 };
 
