@@ -1,8 +1,7 @@
 import { readArguments, UsageError } from './cli/arguments.ts';
 import { checkConfig } from './cli/check-config.ts';
 import { type Command, EXIT } from './cli/command.ts';
-import { runHarness } from './cli/harness.ts';
-import { runOps } from './cli/ops.ts';
+import { runOther } from './cli/other-programs.ts';
 import { leaveRoot } from './cli/root-helper.ts';
 import { splitRosArguments } from './cli/ros-arguments.ts';
 import { installation } from './core/files/installation.ts';
@@ -30,7 +29,7 @@ const ops: Command = {
   help: '`edge-health ops --help` lists the jobs; each has --help.',
   options: {},
   positionals: 0,
-  run: async () => runOps([]),
+  run: async () => runOther('ops', []),
 };
 
 const harness: Command = {
@@ -39,7 +38,7 @@ const harness: Command = {
   help: '`edge-health harness --help` lists its commands; each has --help.',
   options: {},
   positionals: 0,
-  run: async () => runHarness([]),
+  run: async () => runOther('harness', []),
 };
 
 const version: Command = {
@@ -96,8 +95,7 @@ async function main(argv: readonly string[]): Promise<number> {
     const name = first === '--help' || first === '-h' ? 'help' : first === '--version' ? 'version' : first;
     const code = await leaveRoot(name, rest, process.env);
     if (code !== null) return code;
-    if (name === 'ops') return runOps(rest);
-    if (name === 'harness') return runHarness(rest);
+    if (name === 'ops' || name === 'harness') return runOther(name, rest);
     const command = await commandNamed(name);
     const { own, ros } = splitRosArguments(rest);
     if (own.includes('--help') || own.includes('-h')) {
