@@ -13,12 +13,8 @@ import { userName } from './users.ts';
 
 export type MachineAction = Exclude<ShutdownAction, 'dry-run'>;
 
-/** Methods of org.freedesktop.login1.Manager. */
-const METHODS: Readonly<Record<MachineAction, { readonly can: string; readonly go: string; readonly goWithFlags: string }>> = {
-  poweroff: { can: 'CanPowerOff', go: 'PowerOff', goWithFlags: 'PowerOffWithFlags' },
-  reboot: { can: 'CanReboot', go: 'Reboot', goWithFlags: 'RebootWithFlags' },
-  halt: { can: 'CanHalt', go: 'Halt', goWithFlags: 'HaltWithFlags' },
-};
+/** Methods of org.freedesktop.login1.Manager; each also exists as Can… and as …WithFlags. */
+const METHODS: Readonly<Record<MachineAction, string>> = { poweroff: 'PowerOff', reboot: 'Reboot', halt: 'Halt' };
 const MANAGER = ['org.freedesktop.login1', '/org/freedesktop/login1', 'org.freedesktop.login1.Manager'];
 /** SD_LOGIND_SKIP_INHIBITORS. systemd 257 honours locks without this flag; 252 lacks it and overrides locks if polkit allows it. */
 const SKIP_INHIBITORS = '16';
@@ -78,23 +74,24 @@ export class Logind implements PowerControl {
 
   async inhibition(action: ShutdownAction, reason: ShutdownReason): Promise<string | null> {
     if (action === 'dry-run' || overridesLocks(reason)) return null;
-    const found = this.#inhibitors().then((list) => (typeof list === 'string' ? list : inhibition(list)));
-    return Promise.race([found, resolveAfter(this.#timeouts.querySeconds, 'systemd-logind did not report its shutdown locks; try again')]);
+    return Promise.race([
+      this.#inhibition(),
+      resolveAfter(this.#timeouts.querySeconds, 'systemd-logind did not report its shutdown locks; try again'),
+    ]);
   }
 
   async perform({ action, reason, requestedBy, requestId }: ShutdownContext): Promise<void> {
     if (action === 'dry-run') return;
     const isOverriding = overridesLocks(reason);
     if (!isOverriding) {
-      const inhibitors = await this.#inhibitors();
-      const held = typeof inhibitors === 'string' ? inhibitors : inhibition(inhibitors);
+      const held = await this.#inhibition();
       if (held !== null) throw new Error(held);
     }
     const wall = `edge-health: ${reason}, requested by ${requestedBy}, request ${requestId}`;
-    const sent = await this.#call(this.#timeouts.wallSeconds, 'SetWallMessage', 'sb', wall, 'true');
-    if (!sent.ok) this.#options.log('warning', 'shutdown message not sent to logged-in users', { error: sent.problem });
-    const { environment, helperSocket } = this.#options;
-    const problem = await (isOverriding ? override : go)(action, environment, this.#timeouts.answerSeconds);
+    const { environment, helperSocket, log } = this.#options;
+    const sent = await manager(environment, this.#timeouts.wallSeconds, 'SetWallMessage', 'sb', wall, 'true');
+    if (!sent.ok) log('warning', 'shutdown message not sent to logged-in users', { error: sent.problem });
+    const problem = await stopMachine(action, environment, isOverriding, this.#timeouts.answerSeconds);
     if (problem === null) return;
     // The logind of systemd 252 cannot make two polkit checks for one call ("Stale file handle"), which a lock together with the session of
     // another user requires. It makes none if root calls.
@@ -113,10 +110,10 @@ export class Logind implements PowerControl {
   }
 
   #query(action: MachineAction): Promise<string | null> {
-    const { monotonicSeconds } = this.#options;
+    const { environment, monotonicSeconds } = this.#options;
     const query =
       this.#queries.get(action) ??
-      this.#call(this.#timeouts.answerSeconds, METHODS[action].can).then((answer) => {
+      manager(environment, this.#timeouts.answerSeconds, `Can${METHODS[action]}`).then((answer) => {
         const refusal = refusalOf(answer, this.#userName(process.geteuid?.() ?? 0));
         const untilSeconds = monotonicSeconds() + (refusal === null ? GOOD_FOR_SECONDS : BAD_FOR_SECONDS);
         this.#known.set(action, { refusal, untilSeconds });
@@ -127,38 +124,37 @@ export class Logind implements PowerControl {
     return query;
   }
 
-  /** The active locks, or why they are unknown. */
-  async #inhibitors(): Promise<readonly Inhibitor[] | string> {
-    const answer = await this.#call(this.#timeouts.answerSeconds, 'ListInhibitors');
+  /** Which locks forbid a shutdown now, or why they are unknown; null: none. */
+  async #inhibition(): Promise<string | null> {
+    const answer = await manager(this.#options.environment, this.#timeouts.answerSeconds, 'ListInhibitors');
     const rows = answer.ok ? data(answer.text, 0) : null;
     if (!Array.isArray(rows))
       return `systemd-logind did not report its shutdown locks: ${answer.ok ? 'unexpected response' : answer.problem}`;
-    return rows.map(([what, who, why, mode, uid, pid]: [string, string, string, string, number, number]) => {
+    const locks = rows.map(([what, who, why, mode, uid, pid]: [string, string, string, string, number, number]): Inhibitor => {
       return { what: what.split(':'), who, why, mode, pid, user: this.#userName(uid) };
     });
+    return inhibition(locks);
   }
 
   #userName(uid: number): string {
     return userName(uid, this.#options.passwordFile) ?? String(uid);
   }
-
-  #call(timeoutSeconds: number, method: string, ...values: string[]): Promise<Answer> {
-    return manager(this.#options.environment, timeoutSeconds, method, ...values);
-  }
 }
 
-/** Powers off, reboots or halts the machine despite all locks. Resolves with the reason for a failure; null: it has begun. */
-export async function override(
+/** Powers off, reboots or halts the machine. Resolves with the reason for a failure; null: it has begun. */
+export async function stopMachine(
   action: MachineAction,
   environment: NodeJS.ProcessEnv,
+  isOverriding: boolean,
   answerSeconds = TIMEOUTS.answerSeconds,
 ): Promise<string | null> {
-  const answer = await manager(environment, answerSeconds, METHODS[action].goWithFlags, 't', SKIP_INHIBITORS);
-  return answer.ok ? null : go(action, environment, answerSeconds); // A systemd without the flag does not need it.
-}
-
-async function go(action: MachineAction, environment: NodeJS.ProcessEnv, answerSeconds: number): Promise<string | null> {
-  const answer = await manager(environment, answerSeconds, METHODS[action].go, 'b', 'false');
+  const method = METHODS[action];
+  if (isOverriding) {
+    const overridden = await manager(environment, answerSeconds, `${method}WithFlags`, 't', SKIP_INHIBITORS);
+    if (overridden.ok) return null;
+    // A systemd without the flag does not need it.
+  }
+  const answer = await manager(environment, answerSeconds, method, 'b', 'false');
   return answer.ok ? null : answer.problem;
 }
 

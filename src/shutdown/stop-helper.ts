@@ -5,7 +5,7 @@ import { loadConfig } from '../config/load.ts';
 import type { Log } from '../core/ports.ts';
 import type { RunningItem } from '../core/shutdown/shutdown.ts';
 import { printable } from '../core/text.ts';
-import { override } from './logind.ts';
+import { stopMachine } from './logind.ts';
 import { stopUnit } from './runners.ts';
 
 export interface StopHelperOptions {
@@ -45,7 +45,7 @@ async function carryOut(request: string, disconnected: Promise<null>, options: S
   const { environment, log } = options;
   if (request === 'poweroff' || request === 'reboot' || request === 'halt') {
     log('notice', 'machine stop requested', { action: request });
-    return override(request, environment, options.answerSeconds);
+    return stopMachine(request, environment, true, options.answerSeconds);
   }
   const unit = /^stop (.+)$/.exec(request)?.[1];
   if (unit === undefined) return 'a request is "stop UNIT", "poweroff", "reboot" or "halt"';
