@@ -6,12 +6,12 @@ import type { Severity } from '../../src/core/alerts/alert.ts';
  * boot-time clock, which neither steps nor stops in a suspend, and the wall clock between two boots.
  */
 export interface Evidence {
-  readonly origin: 'watched' | 'collected';
+  readonly origin: 'observed' | 'collected';
   readonly plannedSeconds: number;
   /** Whether the run reached its planned end. */
   readonly ended: boolean;
   /** Time in which the observer ran, in order and without overlaps. */
-  readonly watched: readonly WatchedSpan[];
+  readonly observed: readonly ObservedSpan[];
   /** The time between the observed spans. */
   readonly monitoringGaps: readonly MonitoringGap[];
   /** `at`: the start of the suspend, as precisely as it is known. */
@@ -29,7 +29,7 @@ export interface Evidence {
   readonly integrity: IntegrityEvidence;
 }
 
-export interface WatchedSpan {
+export interface ObservedSpan {
   readonly from: number;
   readonly to: number;
   /** Excludes suspends and stalls of the observer. */

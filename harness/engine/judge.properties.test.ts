@@ -11,7 +11,7 @@ const RANK: Readonly<Record<TestVerdict, number>> = { PASS: 0, INCOMPLETE: 1, FA
 const SECONDS = 6 * 3600;
 /** Six hours are enough for criteria that do not require 168 h, and their memory is judged in far less time. */
 const short: Evidence = perfectEvidence({
-  watched: [{ from: 0, to: SECONDS, awakeSeconds: SECONDS }],
+  observed: [{ from: 0, to: SECONDS, awakeSeconds: SECONDS }],
   memory: memoryOf(() => 60e6, SECONDS - 1),
   lastSeenAt: SECONDS,
 });
@@ -86,7 +86,7 @@ const anyEvidence: fc.Arbitrary<Evidence> = fc
     restarts: fc.integer({ min: -1, max: 4 }),
     ended: fc.boolean(),
     planned: fc.constantFrom(604_800, 604_799, 600, 1e6),
-    watched: fc.constantFrom(604_800, 604_799, 604_800.001, 0),
+    observed: fc.constantFrom(604_800, 604_799, 604_800.001, 0),
     received: fc.option(fc.constantFrom(604_800, 604_000, 0)),
     by: fc.option(fc.constantFrom('topic' as const, 'events' as const)),
     expected: fc.integer({ min: 0, max: 1000 }),
@@ -109,7 +109,7 @@ const anyEvidence: fc.Arbitrary<Evidence> = fc
     return perfectEvidence({
       plannedSeconds: any.planned,
       ended: any.ended,
-      watched: any.watched === 0 ? [] : [{ from: 0, to: any.watched, awakeSeconds: any.watched }],
+      observed: any.observed === 0 ? [] : [{ from: 0, to: any.observed, awakeSeconds: any.observed }],
       lastSeenAt: any.received,
       runs: Array.from({ length: any.restarts + 1 }, (_, at) => serviceRun(at - SECONDS)),
       reliability: {
@@ -149,7 +149,7 @@ t.test('for any evidence, a criterion that passes lacks nothing and is on the ri
 
 t.test('for any evidence, dropping a part of it makes nothing pass', async (t) => {
   const drops: readonly ((evidence: Evidence) => Partial<Evidence>)[] = [
-    () => ({ watched: [] }),
+    () => ({ observed: [] }),
     () => ({ ended: false }),
     () => ({ runs: [] }),
     () => ({ lastSeenAt: null }),

@@ -146,8 +146,8 @@ t.test('evidence that was not scanned is missing', async (t) => {
 t.test('a record without its begin entry starts with the resume', async (t) => {
   t.same(new EvidenceBuilder().evidence().monitoringGaps, []);
   const entries = [...week({ hours: 0.5, faults: [{ kind: 'kill', at: 900, seconds: 60 }] })].slice(1);
-  const { monitoringGaps, watched } = boiled(entries.filter((entry) => entry.type !== 'minute' || entry.boot > 5900));
-  t.same([monitoringGaps, watched.length], [[], 1], 'begins with the resume');
+  const { monitoringGaps, observed } = boiled(entries.filter((entry) => entry.type !== 'minute' || entry.boot > 5900));
+  t.same([monitoringGaps, observed.length], [[], 1], 'begins with the resume');
 });
 
 t.test('a clock difference is derived from the delays only for another machine', async (t) => {
@@ -179,10 +179,10 @@ t.test('lost statuses are counted by stage', async (t) => {
 });
 
 t.test('a stall is subtracted from the observed time', async (t) => {
-  const { reliability, watched } = evidenceOf([{ kind: 'stall', at: 610, seconds: 20 }]);
+  const { reliability, observed } = evidenceOf([{ kind: 'stall', at: 610, seconds: 20 }]);
   t.same([reliability.expected, reliability.received], [1780, 1780]);
   t.same(
-    watched.map(({ awakeSeconds }) => awakeSeconds),
+    observed.map(({ awakeSeconds }) => awakeSeconds),
     [640, 1140],
   );
 });
@@ -215,9 +215,9 @@ t.test('a gap right before the clock was set back keeps its length', async (t) =
 });
 
 t.test('a monitoring gap separates observed spans', async (t) => {
-  const { reliability, watched } = evidenceOf([{ kind: 'kill', at: 930, seconds: 60 }]);
+  const { reliability, observed } = evidenceOf([{ kind: 'kill', at: 930, seconds: 60 }]);
   t.same(
-    watched.map(({ from, to }) => [from, to]),
+    observed.map(({ from, to }) => [from, to]),
     [
       [0, 900],
       [990, 1890],

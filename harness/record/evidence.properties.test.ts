@@ -151,7 +151,7 @@ t.test('for any faults, counts and shares stay within their bounds', async (t) =
   fc.assert(
     fc.property(faults, fc.constantFrom(1, 0.5, 3), (list, hertz) => {
       const builder = built(entriesOf(list, hertz));
-      const { cpu, integrity, reliability, watched } = builder.evidence();
+      const { cpu, integrity, reliability, observed } = builder.evidence();
       const { expected, lost, received, unobserved } = reliability;
       const { notDelivered, notPublished, notSampled, unknown } = lost;
       const lacking = [notSampled, notPublished, notDelivered, unknown];
@@ -163,8 +163,8 @@ t.test('for any faults, counts and shares stay within their bounds', async (t) =
         lacking.every((count) => Number.isInteger(count) && count >= 0) &&
         lacking.reduce((sum, count) => sum + count, 0) === expected - received &&
         cpu.cpuSeconds <= cpu.awakeSeconds &&
-        watched.every(({ awakeSeconds, from, to }) => to > from && awakeSeconds <= to - from + 1e-6) &&
-        watched.slice(1).every(({ from }, index) => from >= (watched[index]?.to ?? 0)) &&
+        observed.every(({ awakeSeconds, from, to }) => to > from && awakeSeconds <= to - from + 1e-6) &&
+        observed.slice(1).every(({ from }, index) => from >= (observed[index]?.to ?? 0)) &&
         [integrity.stored, integrity.collected].every((coverage) => coverage === null || (coverage.covered >= 0 && coverage.covered <= 1));
       const { at, ratePercent } = builder.series();
       return (
@@ -260,13 +260,13 @@ t.test('a minute written as two entries has no effect', async (t) => {
         .findLast(({ type }) => ['minute', 'begin', 'resume'].includes(type));
       const split = entries.flatMap((entry) => (entry === mine && before !== undefined ? halves(mine as MinuteEntry, before) : [entry]));
       const [whole, parts] = [entries, split].map((record) => {
-        const { cpu, lastSeenAt, memory, reliability, watched } = built(record).evidence();
+        const { cpu, lastSeenAt, memory, reliability, observed } = built(record).evidence();
         const { expected, received, unobserved } = reliability;
         return JSON.stringify([
           expected,
           received,
           unobserved,
-          watched,
+          observed,
           [...memory.at],
           [...memory.bytes],
           cpu.cpuSeconds.toFixed(6),

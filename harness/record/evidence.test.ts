@@ -23,13 +23,13 @@ function seriesOf(faults: readonly Fault[]): ChartSeries {
 
 t.test('half an hour without a fault gives complete evidence', async (t) => {
   const builder = built(week({ hours: 0.5 }));
-  t.equal(builder.watchedSeconds, 1800);
+  t.equal(builder.observedSeconds, 1800);
   const { alerts, cpu, integrity, memory, reliability, runs, ...rest } = builder.evidence();
   t.same(rest, {
-    origin: 'watched',
+    origin: 'observed',
     plannedSeconds: 1800,
     ended: true,
-    watched: [{ from: 0, to: 1800, awakeSeconds: 1800 }],
+    observed: [{ from: 0, to: 1800, awakeSeconds: 1800 }],
     monitoringGaps: [],
     suspends: [],
     clockSteps: [],
@@ -58,9 +58,9 @@ t.test('the run has ended once the planned time was observed', async (t) => {
   t.equal(evidenceOf([], { until: 1800, killed: true }).ended, true, 'whether or not the record has its end');
   t.equal(built(without(week({ hours: 0.5 }), ({ type }) => type === 'minute')).evidence().ended, false);
   t.equal(new EvidenceBuilder().evidence().ended, false);
-  t.equal(new EvidenceBuilder().watchedSeconds, 0);
+  t.equal(new EvidenceBuilder().observedSeconds, 0);
   const early = [...week({ hours: 0.5 })].slice(1);
-  t.same(built(early).evidence().watched, [], 'minutes without a begin are of nothing');
+  t.same(built(early).evidence().observed, [], 'minutes without a begin are of nothing');
 });
 
 t.test('the service was last seen in a reading or a status', async (t) => {

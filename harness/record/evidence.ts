@@ -25,7 +25,7 @@ import { AlertEpisodes, LIST_SECONDS } from './evidence/alert-episodes.ts';
 import { Coverage, type MachineOff } from './evidence/coverage.ts';
 import { Chart, ResourceReadings } from './evidence/readings.ts';
 import { ServiceRuns } from './evidence/service-runs.ts';
-import { DISTINCT_SECONDS, Losses, StatusDeduplicator, WatchedSpans } from './evidence/statuses.ts';
+import { DISTINCT_SECONDS, Losses, ObservedSpans, StatusDeduplicator } from './evidence/statuses.ts';
 import { type ClockEvent, type Interval, TimeAxis } from './evidence/time-axis.ts';
 
 /** Start of the current interval: the last `begin`, `resume` or `minute`. */
@@ -41,7 +41,7 @@ interface Mark {
 /** Computes the input of the criteria and the charts from the entries of a record, one by one and from no other source. */
 export class EvidenceBuilder {
   readonly #axis = new TimeAxis();
-  readonly #spans = new WatchedSpans();
+  readonly #spans = new ObservedSpans();
   readonly #distinct = { topic: new StatusDeduplicator(), events: new StatusDeduplicator() };
   readonly #losses = new Losses();
   readonly #runs = new ServiceRuns();
@@ -111,18 +111,18 @@ export class EvidenceBuilder {
   }
 
   /** Boot-time seconds in which the observer ran. */
-  get watchedSeconds(): number {
-    return this.#spans.watched().reduce((sum, { from, to }) => sum + Math.round((to - from) * 1000), 0) / 1000;
+  get observedSeconds(): number {
+    return this.#spans.merged().reduce((sum, { from, to }) => sum + Math.round((to - from) * 1000), 0) / 1000;
   }
 
   evidence(): Evidence {
     const events = this.#axis.events;
     const stalls = this.#spans.stalls().map((stall): MonitoringGap => ({ ...stall, kind: 'stalled' }));
     return {
-      origin: 'watched',
+      origin: 'observed',
       plannedSeconds: this.#plannedSeconds,
-      ended: this.#mark !== null && this.watchedSeconds >= this.#plannedSeconds,
-      watched: this.#spans.watched(),
+      ended: this.#mark !== null && this.observedSeconds >= this.#plannedSeconds,
+      observed: this.#spans.merged(),
       monitoringGaps: [...this.#monitoringGaps, ...stalls].sort((one, other) => one.from - other.from),
       suspends: events.filter(({ kind }) => kind === 'suspend').map(({ at, seconds }) => ({ at, seconds })),
       clockSteps: events.filter(({ kind }) => kind === 'step').map(({ at, seconds, latest }) => ({ at, seconds, wall: isoUtc(latest) })),
@@ -287,7 +287,7 @@ export class EvidenceBuilder {
     const end = this.#mark?.at ?? 0;
     if (open === null || open.at < this.#sessionBeganAt) return null;
     const answers = this.#lastReadingAt >= end - LIST_SECONDS;
-    const isRunning = !this.#ended && this.watchedSeconds < this.#plannedSeconds && answers;
+    const isRunning = !this.#ended && this.observedSeconds < this.#plannedSeconds && answers;
     if (open.at < end - LIST_SECONDS && !isRunning) return null;
     return open.list.map(({ alert_id, metric, severity }) => ({ alertId: alert_id, metric, severity, since: null }));
   }

@@ -21,7 +21,7 @@ t.test('the statement of a short run makes clear that it is not the 168-hour ver
     stated({ ...failed, judgements }).statement,
     'This run lasted 10 min. It is not the 168-hour verdict. Failed: Alerts. Evidence is missing for Uptime and Stability.',
   );
-  const ongoing = { ...failed, evidence: { ...evidence(600), ended: false, watched: [{ from: 0, to: 185, awakeSeconds: 185 }] } };
+  const ongoing = { ...failed, evidence: { ...evidence(600), ended: false, observed: [{ from: 0, to: 185, awakeSeconds: 185 }] } };
   t.match(
     stated(ongoing).statement,
     /^This run has lasted 3 min 5 s of the 10 min planned\. It is not the 168-hour verdict\. Nothing has failed yet\./,
@@ -44,7 +44,7 @@ t.test('the statement of a week contains its outcome and its monitoring gaps', a
 });
 
 t.test('an unfinished week has no verdict unless it has failed already', async (t) => {
-  const unfinished = { ...evidence(WEEK), ended: false, watched: [{ from: 0, to: 36_000, awakeSeconds: 36_000 }] };
+  const unfinished = { ...evidence(WEEK), ended: false, observed: [{ from: 0, to: 36_000, awakeSeconds: 36_000 }] };
   const judgements = tenMinutes().judgements;
   t.match(
     stated({ ...perfectWeek(), judgements, evidence: unfinished }).statement,

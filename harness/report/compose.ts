@@ -32,9 +32,9 @@ export function compose({ evidence, judgements, madeBy, madeMs, memory, record, 
   const verdict = overall(judgements);
   const described: ReportRun = {
     ...facts,
-    origin: evidence.origin === 'collected' ? 'collected' : 'observed',
+    origin: evidence.origin,
     planned_seconds: evidence.plannedSeconds,
-    observed_seconds: totalSeconds(evidence.watched),
+    observed_seconds: totalSeconds(evidence.observed),
     monitoring_gap_seconds: totalSeconds(evidence.monitoringGaps),
     finished: evidence.ended,
   };

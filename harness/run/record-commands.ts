@@ -53,7 +53,7 @@ Exit codes: 0 a process observes, or the run is complete; 3 it is unfinished and
         url: resume.target.url,
         folder,
         plannedSeconds: resume.plannedSeconds,
-        observedSeconds: builder.watchedSeconds,
+        observedSeconds: builder.observedSeconds,
         gapSeconds: resume.gapSeconds,
         judgements: judge(builder.evidence()),
         restarts: resume.serviceRestarts,

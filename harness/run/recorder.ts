@@ -75,7 +75,7 @@ export class Recorder {
 
   /** Seconds for which the run was observed, as of the last minute. */
   get observedSeconds(): number {
-    return this.#evidence.watchedSeconds;
+    return this.#evidence.observedSeconds;
   }
 
   /** Judgements as of the last evaluation. */

@@ -77,7 +77,7 @@ export function evidenceOf(collected: Collected): CollectedEvidence {
       origin: 'collected',
       plannedSeconds: (period.toMs - period.fromMs) / 1000,
       ended: true,
-      watched: spans,
+      observed: spans,
       monitoringGaps: gaps,
       suspends,
       clockSteps,

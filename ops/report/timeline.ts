@@ -1,5 +1,5 @@
 /** Puts the rows in the order in which they were written, on one time axis, independent of the wall clock. */
-import type { MonitoringGap, WatchedSpan } from '../../harness/engine/evidence.ts';
+import type { MonitoringGap, ObservedSpan } from '../../harness/engine/evidence.ts';
 import type { ServiceRow } from './collected.ts';
 import type { Period } from './period.ts';
 
@@ -108,7 +108,7 @@ export function clockEvents(rows: readonly PlacedRow[]): ClockEvent[] {
 }
 
 export interface Coverage {
-  readonly spans: readonly WatchedSpan[];
+  readonly spans: readonly ObservedSpan[];
   readonly gaps: readonly MonitoringGap[];
   /** Whether the last span reaches the end of the period. */
   readonly isToEnd: boolean;

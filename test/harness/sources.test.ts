@@ -173,7 +173,7 @@ t.test('other nodes are ignored, gaps in the stored samples are exact, and 200 H
   t.match(await stored(seconds(1799), ended), { count: 1 }, 'the sample of the last second is in memory only');
   await until('all statuses are received', () => received.statuses.length >= expected.length);
   t.same(received.stamps, expected);
-  t.same(received.alerts, [], 'no alert is of the watched node');
+  t.same(received.alerts, [], 'no alert is of the observed node');
 
   const dense = clocks.wallMs;
   for (let second = 0; second < 60; second += 1) {

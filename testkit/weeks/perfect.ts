@@ -22,10 +22,10 @@ export function memoryOf(bytes: (at: number) => number, seconds = WEEK - 1, from
 /** Evidence of a week without any fault. */
 export function perfectEvidence(more: Partial<Evidence> = {}): Evidence {
   return {
-    origin: 'watched',
+    origin: 'observed',
     plannedSeconds: WEEK,
     ended: true,
-    watched: [{ from: 0, to: WEEK, awakeSeconds: WEEK }],
+    observed: [{ from: 0, to: WEEK, awakeSeconds: WEEK }],
     monitoringGaps: [],
     suspends: [],
     clockSteps: [],

@@ -83,11 +83,11 @@ class Week {
 
   *entries(): Generator<RecordEntry> {
     const until = this.#options.until ?? Number.POSITIVE_INFINITY;
-    let [from, watched, fresh] = [0, 0, true];
+    let [from, observed, fresh] = [0, 0, true];
     yield { type: 'begin', ...this.#at(0), format: 1, run: 'synthetic', planned_seconds: this.#planned, ...this.#subject(0) };
     this.#subscribe(0);
-    while (watched < this.#planned && from < until) {
-      const left = Math.min(this.#planned - watched, until - from);
+    while (observed < this.#planned && from < until) {
+      const left = Math.min(this.#planned - observed, until - from);
       const to = Math.min(this.#boundary(from), from + left);
       const gap = this.#monitoringGaps.find((range) => range.from >= from && range.from <= to && range.to > from);
       if (gap !== undefined) {
@@ -108,14 +108,14 @@ class Week {
       this.#pass(from, to, arrivals);
       yield* this.#receptions(from, to);
       yield this.#minute(from, to, arrivals);
-      yield* this.#scans(to, watched + to - from >= this.#planned);
-      watched += to - from;
+      yield* this.#scans(to, observed + to - from >= this.#planned);
+      observed += to - from;
       from = to;
       fresh = false;
     }
     if (this.#options.killed) return;
     yield { type: 'open', ...this.#at(from), open: this.#alerts.open(from) };
-    yield { type: 'end', ...this.#at(from), reason: watched >= this.#planned ? 'complete' : 'stopped' };
+    yield { type: 'end', ...this.#at(from), reason: observed >= this.#planned ? 'complete' : 'stopped' };
   }
 
   #at(at: number): Clocked {

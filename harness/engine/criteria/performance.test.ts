@@ -30,11 +30,11 @@ t.test('requires readings for 90 % of the observed time', async (t) => {
   const few = performance({ awakeSeconds: 544_319 });
   t.same([few.verdict, few.missing], ['INCOMPLETE', ['readings cover 151 h 11 min of 168 h, at least 90 % are needed']]);
   t.equal(performance({ awakeSeconds: 1000, cpuSeconds: 100 }).verdict, 'FAIL', 'what there is fails');
-  const slept = { ...perfectEvidence(), watched: [{ from: 0, to: 604_800, awakeSeconds: 1000 }] };
+  const slept = { ...perfectEvidence(), observed: [{ from: 0, to: 604_800, awakeSeconds: 1000 }] };
   t.equal(judgePerformance({ ...slept, cpu: { ...slept.cpu, awakeSeconds: 1000, cpuSeconds: 10 } }).verdict, 'PASS', 'of the time awake');
   const twice = [0, 1].map(() => ({ from: 0, to: 1000, awakeSeconds: 1000 }));
-  t.equal(judgePerformance({ ...slept, watched: twice, cpu: { ...slept.cpu, awakeSeconds: 1700 } }).verdict, 'FAIL');
-  t.equal(judgePerformance({ ...slept, watched: twice, cpu: { ...slept.cpu, awakeSeconds: 1700, cpuSeconds: 1 } }).verdict, 'INCOMPLETE');
+  t.equal(judgePerformance({ ...slept, observed: twice, cpu: { ...slept.cpu, awakeSeconds: 1700 } }).verdict, 'FAIL');
+  t.equal(judgePerformance({ ...slept, observed: twice, cpu: { ...slept.cpu, awakeSeconds: 1700, cpuSeconds: 1 } }).verdict, 'INCOMPLETE');
 });
 
 t.test('has no measured value without readings', async (t) => {

@@ -8,14 +8,14 @@ const LIMIT_PERCENT = 10;
 const LEAST_SHARE = 0.9;
 
 /** Passes if the service uses less than 10 % of one core on average. */
-export function judgePerformance({ cpu, watched }: Evidence): Judgement {
+export function judgePerformance({ cpu, observed }: Evidence): Judgement {
   const percent = cpu.awakeSeconds > 0 ? (cpu.cpuSeconds / cpu.awakeSeconds) * 100 : null;
-  const watchedSeconds = watched.reduce((sum, { awakeSeconds }) => sum + awakeSeconds, 0);
+  const observedSeconds = observed.reduce((sum, { awakeSeconds }) => sum + awakeSeconds, 0);
   const missing: string[] = [];
   if (percent === null) missing.push('two readings of the CPU time of one run of the service');
-  else if (cpu.awakeSeconds < watchedSeconds * LEAST_SHARE) {
+  else if (cpu.awakeSeconds < observedSeconds * LEAST_SHARE) {
     missing.push(
-      `readings cover ${formatDuration(cpu.awakeSeconds, 'h')} of ${formatDuration(watchedSeconds, 'h')}, at least ${LEAST_SHARE * 100} % are needed`,
+      `readings cover ${formatDuration(cpu.awakeSeconds, 'h')} of ${formatDuration(observedSeconds, 'h')}, at least ${LEAST_SHARE * 100} % are needed`,
     );
   }
   const limit = { comparison: '<', value: LIMIT_PERCENT, unit: '%' } as const;
@@ -35,7 +35,7 @@ export function judgePerformance({ cpu, watched }: Evidence): Judgement {
     evidence: [
       { label: 'CPU time', value: cpu.cpuSeconds, unit: 's' },
       { label: 'over', value: cpu.awakeSeconds, unit: 's' },
-      { label: 'observed awake', value: watchedSeconds, unit: 's' },
+      { label: 'observed awake', value: observedSeconds, unit: 's' },
       { label: 'CPU of the machine, mean', value: cpu.hostMeanPercent, unit: '%', informative: true },
     ],
     tables: [],

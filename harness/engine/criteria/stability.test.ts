@@ -16,7 +16,7 @@ function stability(more: Partial<Evidence> = {}): ReturnType<typeof judgeStabili
 }
 
 function day(more: Partial<Evidence> = {}): Evidence {
-  return perfectEvidence({ watched: [{ from: 0, to: ALL, awakeSeconds: ALL }], memory: memoryOf(() => 60e6), ...more });
+  return perfectEvidence({ observed: [{ from: 0, to: ALL, awakeSeconds: ALL }], memory: memoryOf(() => 60e6), ...more });
 }
 
 /** 60 MB, and `bytes` more in the last four hours. */
@@ -59,7 +59,7 @@ t.test('a spike that is shorter than half of five minutes does not change their 
 t.test('requires at least three medians', async (t) => {
   const short = (seconds: number, more: Partial<Evidence> = {}): Partial<Evidence> => ({
     runs: [young],
-    watched: [{ from: 0, to: seconds, awakeSeconds: seconds }],
+    observed: [{ from: 0, to: seconds, awakeSeconds: seconds }],
     memory: memoryOf(() => 60e6, seconds - 1),
     ...more,
   });
@@ -91,10 +91,10 @@ t.test('requires at least 90 % of the expected medians', async (t) => {
 });
 
 t.test('exactly 90 % of the medians are enough', async (t) => {
-  const watched = [{ from: 0, to: 6600, awakeSeconds: 6600 }];
-  const nine = stability({ runs: [young], watched, memory: memoryOf(() => 60e6, 6299) });
+  const observed = [{ from: 0, to: 6600, awakeSeconds: 6600 }];
+  const nine = stability({ runs: [young], observed, memory: memoryOf(() => 60e6, 6299) });
   t.same([nine.verdict, reported(nine, 'five-minute medians'), reported(nine, 'that the run should have')], ['PASS', 9, 10]);
-  t.equal(stability({ runs: [young], watched, memory: memoryOf(() => 60e6, 5999) }).verdict, 'INCOMPLETE');
+  t.equal(stability({ runs: [young], observed, memory: memoryOf(() => 60e6, 5999) }).verdict, 'INCOMPLETE');
 });
 
 t.test('expects no medians for time that was not observed, suspended or warm-up', async (t) => {
@@ -105,7 +105,7 @@ t.test('expects no medians for time that was not observed, suspended or warm-up'
   t.equal(expected({ runs: [] }), 0);
   t.equal(
     expected({
-      watched: [
+      observed: [
         { from: 0, to: 3000, awakeSeconds: 3000 },
         { from: 6000, to: 6299, awakeSeconds: 299 },
       ],
@@ -114,7 +114,7 @@ t.test('expects no medians for time that was not observed, suspended or warm-up'
   );
   t.equal(
     expected({
-      watched: [
+      observed: [
         { from: 0, to: 3000, awakeSeconds: 3000 },
         { from: 6000, to: 6300, awakeSeconds: 300 },
       ],

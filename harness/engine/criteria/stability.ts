@@ -19,12 +19,12 @@ export function stabilityOf({ memory, runs }: Evidence): MemoryVariance | null {
 }
 
 /** The number of medians that five-minute intervals of the observed time would give, awake and after the warm-up of each run. */
-export function mediansExpected({ runs, watched, suspends }: Evidence): number {
+export function mediansExpected({ runs, observed, suspends }: Evidence): number {
   let seconds = 0;
   for (const [index, run] of runs.entries()) {
     const begin = run.from + WARM_UP_SECONDS;
     const end = runs[index + 1]?.from ?? Number.POSITIVE_INFINITY;
-    for (const span of watched) {
+    for (const span of observed) {
       const from = Math.max(begin, span.from);
       const to = Math.min(end, span.to);
       seconds += Math.max(0, to - from);

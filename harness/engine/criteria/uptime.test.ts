@@ -1,7 +1,7 @@
 import t from 'tap';
 import { perfectEvidence, serviceRun } from '../../../testkit/weeks/perfect.ts';
 import type { Evidence } from '../evidence.ts';
-import { judgeUptime, restartsOf, watchedMilliseconds } from './uptime.ts';
+import { judgeUptime, observedMilliseconds, restartsOf } from './uptime.ts';
 
 const WEEK = 604_800;
 const first = serviceRun(-86_400, { cause: 'first', detail: '' });
@@ -48,23 +48,23 @@ t.test('passes with two restarts and fails with three, observed or not', async (
 
 t.test('fails at once with three restarts, even if evidence is missing', async (t) => {
   const runs = [first, serviceRun(1), serviceRun(2), serviceRun(3)];
-  t.equal(uptime({ runs, ended: false, watched: [{ from: 0, to: 60, awakeSeconds: 60 }], lastSeenAt: 60 }).verdict, 'FAIL');
-  t.equal(uptime({ runs, plannedSeconds: 600, watched: [], lastSeenAt: null }).verdict, 'FAIL');
+  t.equal(uptime({ runs, ended: false, observed: [{ from: 0, to: 60, awakeSeconds: 60 }], lastSeenAt: 60 }).verdict, 'FAIL');
+  t.equal(uptime({ runs, plannedSeconds: 600, observed: [], lastSeenAt: null }).verdict, 'FAIL');
 });
 
 t.test('the observed time is the sum of the spans, to the millisecond', async (t) => {
   const half = WEEK / 2;
-  const watched = (missing: number): Evidence['watched'] => [
+  const observed = (missing: number): Evidence['observed'] => [
     { from: 0, to: half, awakeSeconds: half },
     { from: half + 500, to: WEEK + 500 - missing, awakeSeconds: half - missing },
   ];
-  const at = (missing: number): Partial<Evidence> => ({ watched: watched(missing), lastSeenAt: WEEK + 500 });
+  const at = (missing: number): Partial<Evidence> => ({ observed: observed(missing), lastSeenAt: WEEK + 500 });
   t.equal(uptime(at(0)).verdict, 'PASS');
   t.equal(uptime(at(0.0004)).verdict, 'PASS', 'clocks have milliseconds');
   const short = uptime(at(0.001));
   t.same([short.verdict, short.missing.length], ['INCOMPLETE', 1]);
   t.equal(uptime(at(1)).verdict, 'INCOMPLETE');
-  t.equal(watchedMilliseconds(perfectEvidence(at(1))), 604_799_000);
+  t.equal(observedMilliseconds(perfectEvidence(at(1))), 604_799_000);
   t.ok((uptime(at(3600)).margin ?? 0) === -1, 'an hour is missing');
   t.match(uptime(at(3600)).missing, [/60 min of 168 h remain to be observed/]);
   t.match(uptime(at(3600)).summary, '167 h of 168 h, 0 restarts so far.');
@@ -87,7 +87,7 @@ t.test('fails if the service was not seen in the last five minutes', async (t) =
   t.same(silent.limit, { comparison: '<=', value: 300, unit: 's' });
   t.match(silent.summary, 'No sign of the service');
   t.equal(uptime({ lastSeenAt: null }).verdict, 'FAIL');
-  t.equal(uptime({ lastSeenAt: null, watched: [{ from: 0, to: 300, awakeSeconds: 300 }] }).verdict, 'INCOMPLETE');
+  t.equal(uptime({ lastSeenAt: null, observed: [{ from: 0, to: 300, awakeSeconds: 300 }] }).verdict, 'INCOMPLETE');
 });
 
 t.test('lists monitoring gaps, suspends and clock steps', async (t) => {

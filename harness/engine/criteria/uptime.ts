@@ -14,8 +14,8 @@ export function restartsOf({ runs }: Evidence): number {
 }
 
 /** Time in which the observer ran, including suspends, in whole milliseconds, which is the precision of the clocks. */
-export function watchedMilliseconds({ watched }: Evidence): number {
-  return watched.reduce((sum, { from, to }) => sum + Math.round((to - from) * 1000), 0);
+export function observedMilliseconds({ observed }: Evidence): number {
+  return observed.reduce((sum, { from, to }) => sum + Math.round((to - from) * 1000), 0);
 }
 
 /**
@@ -23,17 +23,17 @@ export function watchedMilliseconds({ watched }: Evidence): number {
  */
 export function judgeUptime(evidence: Evidence): Judgement {
   const restarts = restartsOf(evidence);
-  const watchedSeconds = watchedMilliseconds(evidence) / 1000;
-  const unseenSeconds = (evidence.watched.at(-1)?.to ?? 0) - (evidence.lastSeenAt ?? 0);
+  const observedSeconds = observedMilliseconds(evidence) / 1000;
+  const unseenSeconds = (evidence.observed.at(-1)?.to ?? 0) - (evidence.lastSeenAt ?? 0);
   const missing: string[] = [];
   if (evidence.plannedSeconds < REQUIRED_SECONDS) {
     missing.push(`the run was planned for ${formatDuration(evidence.plannedSeconds, 'h')}, the test takes 168 h`);
-  } else if (watchedSeconds < REQUIRED_SECONDS)
-    missing.push(`${decimalDuration(REQUIRED_SECONDS - watchedSeconds)} of 168 h remain to be observed`);
+  } else if (observedSeconds < REQUIRED_SECONDS)
+    missing.push(`${decimalDuration(REQUIRED_SECONDS - observedSeconds)} of 168 h remain to be observed`);
   else if (!evidence.ended) missing.push('the run has not come to its planned end');
   if (evidence.runs.length === 0) missing.push('no run of the service was seen');
 
-  const decided = decide(restarts, unseenSeconds, watchedSeconds, missing.length > 0);
+  const decided = decide(restarts, unseenSeconds, observedSeconds, missing.length > 0);
   return {
     criterion: 'uptime',
     title: 'Uptime',
@@ -44,7 +44,7 @@ export function judgeUptime(evidence: Evidence): Judgement {
     ...decided,
     margin: marginOf(decided.measured.value ?? 0, decided.limit),
     evidence: [
-      { label: 'observed', value: watchedSeconds / 3600, unit: 'h' },
+      { label: 'observed', value: observedSeconds / 3600, unit: 'h' },
       { label: 'planned', value: evidence.plannedSeconds / 3600, unit: 'h' },
       { label: 'restarts', value: restarts, unit: '' },
       { label: 'last seen before the end', value: unseenSeconds, unit: 's' },
@@ -72,14 +72,14 @@ interface Decided {
  * `measured` is the deciding quantity: the restarts or the time since the service was last seen if either fails,
  * otherwise the time observed.
  */
-function decide(restarts: number, unseenSeconds: number, watchedSeconds: number, lacking: boolean): Decided {
-  const watched = `${formatDuration(watchedSeconds, 'h')} observed, ${counted(restarts, 'restart')}`;
+function decide(restarts: number, unseenSeconds: number, observedSeconds: number, lacking: boolean): Decided {
+  const observed = `${formatDuration(observedSeconds, 'h')} observed, ${counted(restarts, 'restart')}`;
   if (restarts >= RESTART_LIMIT) {
     return {
       verdict: 'FAIL',
       measured: { label: 'restarts', value: restarts, unit: '' },
       limit: { comparison: '<', value: RESTART_LIMIT, unit: '' },
-      summary: `The service was restarted ${restarts} times; fewer than 3 are allowed (${watched}).`,
+      summary: `The service was restarted ${restarts} times; fewer than 3 are allowed (${observed}).`,
     };
   }
   if (unseenSeconds > UNSEEN_LIMIT_SECONDS) {
@@ -87,16 +87,16 @@ function decide(restarts: number, unseenSeconds: number, watchedSeconds: number,
       verdict: 'FAIL',
       measured: { label: 'last seen before the end', value: unseenSeconds, unit: 's' },
       limit: { comparison: '<=', value: UNSEEN_LIMIT_SECONDS, unit: 's' },
-      summary: `No sign of the service in the last ${decimalDuration(unseenSeconds)} (${watched}).`,
+      summary: `No sign of the service in the last ${decimalDuration(unseenSeconds)} (${observed}).`,
     };
   }
   return {
     verdict: lacking ? 'INCOMPLETE' : 'PASS',
-    measured: { label: 'observed', value: watchedSeconds / 3600, unit: 'h' },
+    measured: { label: 'observed', value: observedSeconds / 3600, unit: 'h' },
     limit: { comparison: '>=', value: REQUIRED_SECONDS / 3600, unit: 'h' },
     summary: lacking
-      ? `${formatDuration(watchedSeconds, 'h')} of 168 h, ${counted(restarts, 'restart')} so far.`
-      : `${watched} of fewer than 3.`,
+      ? `${formatDuration(observedSeconds, 'h')} of 168 h, ${counted(restarts, 'restart')} so far.`
+      : `${observed} of fewer than 3.`,
   };
 }
 

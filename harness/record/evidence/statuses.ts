@@ -1,4 +1,4 @@
-import type { ReliabilityEvidence, WatchedSpan } from '../../engine/evidence.ts';
+import type { ObservedSpan, ReliabilityEvidence } from '../../engine/evidence.ts';
 import { CHANNELS, type Channel, type Received, type ServiceReading } from '../entries.ts';
 import type { Interval } from './time-axis.ts';
 
@@ -116,10 +116,10 @@ interface Tally {
 }
 
 /**
- * Watched spans and the samples expected in each: ⌊rate × time awake⌋, which is also the most that can be received. An interval in which
+ * Observed spans and the samples expected in each: ⌊rate × time awake⌋, which is also the most that can be received. An interval in which
  * the observer itself was stalled is a separate span, so that statuses that arrive late after it do not hide a loss elsewhere.
  */
-export class WatchedSpans {
+export class ObservedSpans {
   readonly #spans: Span[] = [];
 
   /** Opens or extends the span that contains the interval. */
@@ -153,17 +153,18 @@ export class WatchedSpans {
     if (last !== undefined) last.channels[channel].unsubscribedSeconds += awakeSeconds;
   }
 
-  watched(): WatchedSpan[] {
-    const watched: { from: number; to: number; awakeSeconds: number }[] = [];
+  /** The spans without the stalls; adjacent ones are joined. */
+  merged(): ObservedSpan[] {
+    const merged: { from: number; to: number; awakeSeconds: number }[] = [];
     for (const { from, to, awakeSeconds, stalledSeconds } of this.#spans) {
       const end = Math.max(from, to - stalledSeconds);
-      const last = watched.at(-1);
+      const last = merged.at(-1);
       if (last !== undefined && last.to === from) {
         last.to = end;
         last.awakeSeconds += awakeSeconds;
-      } else if (end > from) watched.push({ from, to: end, awakeSeconds });
+      } else if (end > from) merged.push({ from, to: end, awakeSeconds });
     }
-    return watched;
+    return merged;
   }
 
   /** Stalls of the observer, placed at the end of the minute that reports them. */

@@ -102,7 +102,7 @@ export function badWeek(): ReportInput {
   });
   return {
     evidence: evidence(WEEK, {
-      watched: [
+      observed: [
         { from: 0, to: away.from, awakeSeconds: away.from - 7200 },
         { from: away.to, to: off.from, awakeSeconds: off.from - away.to },
         { from: off.to, to: length, awakeSeconds: length - off.to },

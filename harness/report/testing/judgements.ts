@@ -7,7 +7,7 @@ const PASSED: Readonly<Record<Criterion, Omit<Judgement, 'criterion'>>> = {
     verdict: 'PASS',
     requirement: '168 hours with fewer than 3 restarts',
     formula:
-      'watched = Σ (end − begin) of the observed stretches by the boot-time clock; restarts = runs of the service − 1 + runs not seen',
+      'observed = Σ (end − begin) of the observed stretches by the boot-time clock; restarts = runs of the service − 1 + runs not seen',
     measured: { label: 'Observed', value: 168, unit: 'h' },
     limit: { comparison: '>=', value: 168, unit: 'h' },
     margin: 0,

@@ -47,16 +47,16 @@ export function minutes(seconds: number, isThere: (at: number) => boolean = () =
 }
 
 export function evidence(seconds: number, others: Partial<Evidence> = {}): Evidence {
-  return { ...NO_EVIDENCE, plannedSeconds: seconds, ended: true, watched: [{ from: 0, to: seconds, awakeSeconds: seconds }], ...others };
+  return { ...NO_EVIDENCE, plannedSeconds: seconds, ended: true, observed: [{ from: 0, to: seconds, awakeSeconds: seconds }], ...others };
 }
 
 /** The evidence of a run without data. */
 export const NO_EVIDENCE: Evidence = {
-  origin: 'watched',
+  origin: 'observed',
   plannedSeconds: WEEK,
   ended: false,
   lastSeenAt: null,
-  watched: [],
+  observed: [],
   monitoringGaps: [],
   suspends: [],
   clockSteps: [],

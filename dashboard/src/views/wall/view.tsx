@@ -127,8 +127,8 @@ function useSize(element: RefObject<HTMLElement | null>): { width: number; heigh
     };
     // The elements above it change its top: the header wraps, a notice appears.
     const observer = new ResizeObserver(measure);
-    for (const watched of [measured, measured.previousElementSibling, document.querySelector('header')])
-      if (watched) observer.observe(watched);
+    for (const element of [measured, measured.previousElementSibling, document.querySelector('header')])
+      if (element) observer.observe(element);
     addEventListener('resize', measure);
     return () => {
       observer.disconnect();
