@@ -28,8 +28,8 @@ class Manager implements Supervisor {
     return this.found;
   }
 
-  async absent(invocation: string | null): Promise<void> {
-    this.requests.push(`absent ${invocation}`);
+  async onNoResponse(invocation: string | null): Promise<void> {
+    this.requests.push(`onNoResponse ${invocation}`);
   }
 }
 
@@ -204,7 +204,7 @@ t.test('while the service does not respond the supervisor is queried at once, an
     t.equal(await observer.read(), null);
     t.equal(await observer.open(), null);
   }
-  t.same(manager.requests, ['now', 'absent one', 'absent one']);
+  t.same(manager.requests, ['now', 'onNoResponse one', 'onNoResponse one']);
 });
 
 t.test('returns the open alerts of the observed node', async (t) => {

@@ -25,7 +25,8 @@ export interface ServiceObserverOptions {
 
 /** The supervisor is queried when the run has changed, and otherwise at this interval. */
 const SUPERVISOR_SECONDS = 300;
-const ABSENT_SECONDS = 60;
+/** While the service does not respond, its supervisor is queried at this interval. */
+const NO_RESPONSE_SECONDS = 60;
 /** A run may end between two queries, and its supervisor may not report a new run yet. */
 const TRIES = 3;
 const RETRY_MS = 500;
@@ -43,7 +44,7 @@ export class ServiceObserver {
   /** CPU time that the control group had already counted before this run. */
   #countedBefore = 0;
   #queriedAt = Number.NEGATIVE_INFINITY;
-  #absentAt = Number.NEGATIVE_INFINITY;
+  #noResponseAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: ServiceObserverOptions) {
     this.#options = options;
@@ -57,10 +58,10 @@ export class ServiceObserver {
   async read(): Promise<{ readonly reading: ServiceReading; readonly run: SeenRun | null } | null> {
     const found = await this.#readRun();
     if (found === null) {
-      await this.#absent();
+      await this.#noResponse();
       return null;
     }
-    this.#absentAt = Number.NEGATIVE_INFINITY;
+    this.#noResponseAt = Number.NEGATIVE_INFINITY;
     return { reading: this.#reading(found.status), run: found.run };
   }
 
@@ -147,12 +148,12 @@ export class ServiceObserver {
     this.#known = { started, version, pid, invocation, restarts, bootId: this.#options.bootId };
   }
 
-  async #absent(): Promise<void> {
+  async #noResponse(): Promise<void> {
     const { monotonicSeconds, supervisor } = this.#options;
     const now = monotonicSeconds();
-    if (!supervisor?.absent || now - this.#absentAt < ABSENT_SECONDS) return;
-    this.#absentAt = now;
-    await supervisor.absent(this.#known?.invocation ?? null);
+    if (!supervisor?.onNoResponse || now - this.#noResponseAt < NO_RESPONSE_SECONDS) return;
+    this.#noResponseAt = now;
+    await supervisor.onNoResponse(this.#known?.invocation ?? null);
   }
 
   #reading(status: StatusDocument): ServiceReading {

@@ -44,7 +44,7 @@ export interface Supervisor {
   /** What happened between two runs of one boot of the machine; null if unknown. */
   between(before: KnownRun, now: SupervisedRun): Promise<RunsBetween | null>;
   /** Called while the service does not respond: reads how its run ended while that information is available. */
-  absent?(invocation: string | null): Promise<void>;
+  onNoResponse?(invocation: string | null): Promise<void>;
 }
 
 /** The end of a service process that the harness started. */

@@ -118,9 +118,9 @@ t.test('without permission to read the journal, uses the state observed meanwhil
     const { unit } = supervisor({ journal, show });
     t.match(await unit.between(before, present(1, 1)), { cause: 'unknown', detail: /restarted it by itself; the journal/, unseen: 0 });
     t.match(await unit.between(before, present(1, 0)), { cause: 'unknown', detail: /^the journal/, unseen: 0 });
-    await unit.absent('another');
+    await unit.onNoResponse('another');
     t.match(await unit.between(before, present(1, 1)), { cause: 'unknown' });
-    await unit.absent(invocation);
+    await unit.onNoResponse(invocation);
     t.same(await unit.between(before, present(1, 1)), { cause: 'signal', detail: 'SIGKILL', unseen: 0 });
     t.match(await unit.between(before, present(1, 2)), { cause: 'unknown', unseen: 1 }, 'that was of an earlier one');
   }
@@ -129,7 +129,7 @@ t.test('without permission to read the journal, uses the state observed meanwhil
     journal: null,
     show: stopped.replace('Result=signal', 'Result=success').replace('ExecMainCode=2', 'ExecMainCode=1'),
   });
-  await unit.absent(invocation);
+  await unit.onNoResponse(invocation);
   t.match(await unit.between(before, present(1, 0)), { cause: 'stopped' });
 });
 

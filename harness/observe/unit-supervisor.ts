@@ -73,7 +73,7 @@ export class UnitSupervisor implements Supervisor {
     return { ...(await this.#withKernel(last, before)), unseen };
   }
 
-  async absent(invocation: string | null): Promise<void> {
+  async onNoResponse(invocation: string | null): Promise<void> {
     const found = await this.#show();
     if (found === null || invocation === null || found.InvocationID !== invocation) return;
     if (found.ActiveState !== 'failed' && found.ActiveState !== 'inactive' && found.SubState !== 'auto-restart') return;
