@@ -129,17 +129,17 @@ async function overview({ config, dataFolder }: JobContext, settings: Settings):
 }
 
 /** A channel in the document of `--json`. */
-function channelDocument({ name, target }: Channel, { delivered, droppedInAll, failures, last, lastSuccessMs, waiting }: Queue) {
+function channelDocument({ name, target }: Channel, { delivered, droppedTotal, failures, last, lastSuccessMs, pending }: Queue) {
   const earliest = (times: readonly number[]): string | null => (times.length === 0 ? null : isoUtc(Math.min(...times)));
   return {
     channel: name,
     target,
     status: (failures > 0 ? 'WARNING' : 'OK') as JobStatus,
-    pending: waiting.length,
-    oldest_pending: earliest(waiting.map(({ createdMs }) => createdMs)),
-    next_attempt: earliest(waiting.map(({ nextMs }) => nextMs)),
+    pending: pending.length,
+    oldest_pending: earliest(pending.map(({ createdMs }) => createdMs)),
+    next_attempt: earliest(pending.map(({ nextMs }) => nextMs)),
     delivered,
-    dropped: droppedInAll,
+    dropped: droppedTotal,
     failed_attempts: failures,
     last_delivered: lastSuccessMs === null ? null : isoUtc(lastSuccessMs),
     last_attempt: last && { id: last.id, time: isoUtc(last.ms), delivered: last.ok, detail: last.detail },

@@ -84,10 +84,10 @@ export class Notifications {
     const { queues } = this.file.state;
     const names = this.#settings.channels.map(({ name }) => name);
     const removed = CHANNEL_NAMES.filter(
-      (name) => !names.includes(name) && (queues[name].last !== null || queues[name].waiting.length > 0),
+      (name) => !names.includes(name) && (queues[name].last !== null || queues[name].pending.length > 0),
     );
     for (const channel of removed) {
-      const count = queues[channel].waiting.length;
+      const count = queues[channel].pending.length;
       if (count > 0) this.#options.log('notice', 'notifications of a channel that is not configured any more dropped', { channel, count });
     }
     if (removed.length > 0) void this.file.save({ queues: Object.fromEntries(removed.map((name) => [name, EMPTY_QUEUE])) });

@@ -3,7 +3,7 @@ import t from 'tap';
 import { DAY_MS, HOUR_MS } from '../../src/core/time/time.ts';
 import { runs, SEED } from '../../testkit/effort.ts';
 import type { Result } from './channels/channel.ts';
-import { added, backoffMs, EMPTY_QUEUE, MAX_WAITING, MAX_WAITING_BYTES, picked, type Queue, settled } from './queue.ts';
+import { added, backoffMs, EMPTY_QUEUE, MAX_PENDING, MAX_PENDING_BYTES, picked, type Queue, settled } from './queue.ts';
 
 const NOW = 1_800_000_000_000;
 const delivered: Result = { kind: 'delivered', detail: 'ok' };
@@ -34,10 +34,10 @@ t.test('delivers notifications in order, each once', async (t) => {
   queue = settled(queue, 'a', delivered, NOW, 0.5).queue;
   t.equal(entry(queue, NOW), 'b');
   t.match(queue, { delivered: 1, failures: 0, lastSuccessMs: NOW, last: { id: 'a', ok: true, detail: 'ok' } });
-  t.equal(added(queue, 'b', 1, NOW).queue.waiting.length, 1, 'the same is not added twice');
+  t.equal(added(queue, 'b', 1, NOW).queue.pending.length, 1, 'the same is not added twice');
 });
 
-t.test('a receiver that is down is retried after a pause, not once for each waiting notification', async (t) => {
+t.test('a receiver that is down is retried after a pause, not once for each pending notification', async (t) => {
   const queue = settled(filled('a', 'b'), 'a', retry, NOW, 0.5).queue;
   t.same(picked(queue, NOW + 4999), { atMs: NOW + 5000 });
   t.equal(entry(queue, NOW + 5000), 'b', 'what failed less often goes first');
@@ -73,12 +73,12 @@ t.test('a notification is dropped after a day, or at once on a final failure; th
     if (step.dropped.length > 0) droppedMs = nowMs;
   }
   t.ok(droppedMs >= NOW + DAY_MS && droppedMs <= NOW + DAY_MS + 2 * HOUR_MS, 'after a day');
-  t.match(queue, { dropped: 1, waiting: [] });
+  t.match(queue, { dropped: 1, pending: [] });
   const refused = settled(added(queue, 'b', 1, NOW).queue, 'b', final, NOW, 0.5);
   t.same(refused.dropped, [{ id: 'b', reason: 'refused' }]);
   t.equal(refused.queue.dropped, 2);
   const well = settled(added(refused.queue, 'c', 1, NOW).queue, 'c', delivered, NOW, 0.5).queue;
-  t.match(well, { dropped: 0, droppedInAll: 2 });
+  t.match(well, { dropped: 0, droppedTotal: 2 });
 });
 
 t.test('a clock that is set back does not delay a delivery', async (t) => {
@@ -89,21 +89,21 @@ t.test('a clock that is set back does not delay a delivery', async (t) => {
 t.test('count and bytes are bounded, and the oldest are dropped', async (t) => {
   let queue = EMPTY_QUEUE;
   const gone: string[] = [];
-  for (let i = 0; i < MAX_WAITING + 5; i++) {
+  for (let i = 0; i < MAX_PENDING + 5; i++) {
     const step = added(queue, `${i}`, 10, NOW);
     queue = step.queue;
     gone.push(...step.dropped.map(({ id }) => id));
   }
   t.same(gone, ['0', '1', '2', '3', '4']);
-  const large = added(queue, 'large', MAX_WAITING_BYTES + 1, NOW);
+  const large = added(queue, 'large', MAX_PENDING_BYTES + 1, NOW);
   t.same(
-    large.queue.waiting.map(({ id }) => id),
+    large.queue.pending.map(({ id }) => id),
     ['large'],
     'one is kept however large',
   );
 });
 
-t.test('nothing is lost silently: added = delivered + dropped + waiting', async () => {
+t.test('nothing is lost silently: added = delivered + dropped + pending', async () => {
   const step = fc.oneof(fc.constant('add' as const), fc.constantFrom(delivered, retry, final));
   fc.assert(
     fc.property(fc.array(fc.tuple(step, fc.integer({ min: 0, max: 2 * HOUR_MS })), { maxLength: 150 }), (steps) => {
@@ -119,7 +119,7 @@ t.test('nothing is lost silently: added = delivered + dropped + waiting', async 
         queue = after.queue;
         lost += after.dropped.length;
       }
-      return count === queue.delivered + lost + queue.waiting.length && queue.droppedInAll === lost && queue.waiting.length <= MAX_WAITING;
+      return count === queue.delivered + lost + queue.pending.length && queue.droppedTotal === lost && queue.pending.length <= MAX_PENDING;
     }),
     { numRuns: runs(50, 1000), seed: SEED },
   );

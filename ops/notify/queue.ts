@@ -7,7 +7,7 @@ import type { Message } from './message.ts';
 /** The pending notifications of one channel and the outcome of its deliveries: plain data, saved across restarts. */
 
 export const queueSchema = v.object({
-  waiting: v.array(
+  pending: v.array(
     v.object({
       id: v.string(),
       createdMs: v.number(),
@@ -20,7 +20,7 @@ export const queueSchema = v.object({
   delivered: v.number(),
   /** Dropped since the last delivery; the next notification reports them. */
   dropped: v.number(),
-  droppedInAll: v.number(),
+  droppedTotal: v.number(),
   /** Consecutive failed attempts. */
   failures: v.number(),
   lastSuccessMs: v.nullable(v.number()),
@@ -29,7 +29,7 @@ export const queueSchema = v.object({
 });
 
 export type Queue = Readonly<v.InferOutput<typeof queueSchema>>;
-type Waiting = Readonly<Queue['waiting'][number]>;
+type PendingNotification = Readonly<Queue['pending'][number]>;
 
 export interface Settled {
   readonly queue: Queue;
@@ -38,17 +38,17 @@ export interface Settled {
 }
 
 export const EMPTY_QUEUE: Queue = {
-  waiting: [],
+  pending: [],
   delivered: 0,
   dropped: 0,
-  droppedInAll: 0,
+  droppedTotal: 0,
   failures: 0,
   lastSuccessMs: null,
   last: null,
 };
 
-export const MAX_WAITING = 50;
-export const MAX_WAITING_BYTES = 512 * 1024;
+export const MAX_PENDING = 50;
+export const MAX_PENDING_BYTES = 512 * 1024;
 /** Attempts continue for this long. */
 export const MAX_AGE_MS = DAY_MS;
 const FIRST_BACKOFF_MS = 5000;
@@ -62,54 +62,54 @@ export function backoffMs(attempts: number, random: number): number {
 
 /** Adds one notification to the queue; beyond the limits, the oldest are dropped. */
 export function added(queue: Queue, id: string, bytes: number, nowMs: number): Settled {
-  if (queue.waiting.some((waiting) => waiting.id === id)) return { queue, dropped: [] };
-  const waiting: Waiting[] = [...queue.waiting, { id, createdMs: nowMs, bytes, attempts: 0, nextMs: 0 }];
-  const dropped: Waiting[] = [];
-  const isTooMuch = (): boolean => waiting.length > MAX_WAITING || waiting.reduce((sum, entry) => sum + entry.bytes, 0) > MAX_WAITING_BYTES;
-  while (waiting.length > 1 && isTooMuch()) dropped.push(...waiting.splice(0, 1));
-  return withDropped({ ...queue, waiting }, dropped, `more than ${MAX_WAITING} notifications or ${MAX_WAITING_BYTES / 1024} kB wait`);
+  if (queue.pending.some((pending) => pending.id === id)) return { queue, dropped: [] };
+  const pending: PendingNotification[] = [...queue.pending, { id, createdMs: nowMs, bytes, attempts: 0, nextMs: 0 }];
+  const dropped: PendingNotification[] = [];
+  const isTooMuch = (): boolean => pending.length > MAX_PENDING || pending.reduce((sum, entry) => sum + entry.bytes, 0) > MAX_PENDING_BYTES;
+  while (pending.length > 1 && isTooMuch()) dropped.push(...pending.splice(0, 1));
+  return withDropped({ ...queue, pending }, dropped, `more than ${MAX_PENDING} notifications or ${MAX_PENDING_BYTES / 1024} kB pending`);
 }
 
 /**
  * The notification to try now, or else the time of the next attempt; null if none is pending. Notifications with fewer failures go first,
  * so that one that always fails does not block the others.
  */
-export function picked({ waiting }: Queue, nowMs: number): { readonly entry: Waiting } | { readonly atMs: number } | null {
-  if (waiting.length === 0) return null;
-  const due = waiting.filter(({ nextMs }) => nextMs <= nowMs || nextMs > nowMs + 2 * MAX_BACKOFF_MS); // Or the clock went back.
-  if (due.length === 0) return { atMs: Math.min(...waiting.map(({ nextMs }) => nextMs)) };
+export function picked({ pending }: Queue, nowMs: number): { readonly entry: PendingNotification } | { readonly atMs: number } | null {
+  if (pending.length === 0) return null;
+  const due = pending.filter(({ nextMs }) => nextMs <= nowMs || nextMs > nowMs + 2 * MAX_BACKOFF_MS); // Or the clock was set back.
+  if (due.length === 0) return { atMs: Math.min(...pending.map(({ nextMs }) => nextMs)) };
   return { entry: due.reduce((a, b) => (b.attempts < a.attempts ? b : a)) };
 }
 
 /** The queue after an attempt. While a receiver is down, one backoff applies to all its notifications. */
 export function settled(queue: Queue, id: string, result: Result, nowMs: number, random: number): Settled {
-  const entry = queue.waiting.find((waiting) => waiting.id === id);
+  const entry = queue.pending.find((pending) => pending.id === id);
   if (!entry) return { queue, dropped: [] };
   const last = { id, ms: nowMs, ok: result.kind === 'delivered', detail: result.detail };
-  const others = queue.waiting.filter((waiting) => waiting !== entry);
+  const others = queue.pending.filter((pending) => pending !== entry);
   if (result.kind === 'delivered') {
-    const waiting = others.map((other) => ({ ...other, nextMs: other.attempts === 0 ? 0 : other.nextMs }));
+    const pending = others.map((other) => ({ ...other, nextMs: other.attempts === 0 ? 0 : other.nextMs }));
     const delivered = queue.delivered + 1;
-    return { queue: { ...queue, waiting, delivered, dropped: 0, failures: 0, lastSuccessMs: nowMs, last }, dropped: [] };
+    return { queue: { ...queue, pending, delivered, dropped: 0, failures: 0, lastSuccessMs: nowMs, last }, dropped: [] };
   }
   const failures = queue.failures + 1;
   if (result.kind === 'final') {
-    return withDropped({ ...queue, waiting: others, failures, last }, [entry], result.detail);
+    return withDropped({ ...queue, pending: others, failures, last }, [entry], result.detail);
   }
   const attempts = entry.attempts + 1;
   const own = { ...entry, attempts, nextMs: nowMs + (result.afterMs ?? backoffMs(attempts, random)) };
   const pauseMs = nowMs + (result.afterMs ?? backoffMs(Math.min(failures, 6), random));
-  const all = queue.waiting.map((other) => (other === entry ? own : { ...other, nextMs: Math.max(other.nextMs, pauseMs) }));
-  const isTooOld = ({ createdMs }: Waiting): boolean => nowMs - createdMs >= MAX_AGE_MS;
-  const waiting = all.filter((other) => !isTooOld(other));
-  return withDropped({ ...queue, waiting, failures, last }, all.filter(isTooOld), `not delivered within a day; last: ${result.detail}`);
+  const all = queue.pending.map((other) => (other === entry ? own : { ...other, nextMs: Math.max(other.nextMs, pauseMs) }));
+  const isTooOld = ({ createdMs }: PendingNotification): boolean => nowMs - createdMs >= MAX_AGE_MS;
+  const pending = all.filter((other) => !isTooOld(other));
+  return withDropped({ ...queue, pending, failures, last }, all.filter(isTooOld), `not delivered within a day; last: ${result.detail}`);
 }
 
-function withDropped(queue: Queue, waiting: readonly Waiting[], reason: string): Settled {
-  const { length } = waiting;
+function withDropped(queue: Queue, pending: readonly PendingNotification[], reason: string): Settled {
+  const { length } = pending;
   return {
-    queue: { ...queue, dropped: queue.dropped + length, droppedInAll: queue.droppedInAll + length },
-    dropped: waiting.map(({ id }) => ({ id, reason })),
+    queue: { ...queue, dropped: queue.dropped + length, droppedTotal: queue.droppedTotal + length },
+    dropped: pending.map(({ id }) => ({ id, reason })),
   };
 }
 
@@ -160,8 +160,8 @@ export class QueueWorker {
     clearTimeout(this.#timer);
     if (this.#isStopped || this.#sending) return;
     const { nowMs, unsaved } = this.#options;
-    const waiting = this.#queue.waiting.filter(({ id }) => !unsaved.has(id));
-    const next = picked({ ...this.#queue, waiting }, nowMs());
+    const pending = this.#queue.pending.filter(({ id }) => !unsaved.has(id));
+    const next = picked({ ...this.#queue, pending }, nowMs());
     if (!next) return;
     if ('atMs' in next) {
       this.#timer = setTimeout(() => this.wake(), Math.min(MAX_SLEEP_MS, Math.max(0, next.atMs - nowMs())));
@@ -177,9 +177,9 @@ export class QueueWorker {
   async stop(): Promise<void> {
     this.#isStopped = true;
     clearTimeout(this.#timer);
-    const cut = setTimeout(() => this.#ending.abort(new Error('ended with the scheduler')), LAST_MS);
+    const timeout = setTimeout(() => this.#ending.abort(new Error('ended with the scheduler')), LAST_MS);
     await this.#sending;
-    clearTimeout(cut);
+    clearTimeout(timeout);
   }
 
   get #queue(): Queue {
@@ -202,7 +202,7 @@ export class QueueWorker {
 
   async #attempt(id: string, dropped: number): Promise<Result> {
     const message = this.#options.file.state.messages[id];
-    if (!message) return { kind: 'final', detail: 'its message is missing' };
+    if (!message) return { kind: 'final', detail: 'its content is missing' };
     if (dropped === 0) return this.channel.send(message, this.#ending.signal);
     const note = `${dropped} earlier notification${dropped === 1 ? '' : 's'} could not be delivered: see edge-health ops notify.`;
     return this.channel.send({ ...message, notes: [...message.notes, note] }, this.#ending.signal);

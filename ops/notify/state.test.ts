@@ -47,7 +47,7 @@ t.test('a damaged file is reported, and replaced with the next change', async (t
   await file.flush();
   const text = readFileSync(stateFile(folder), 'utf8');
   for (let length = text.length - 2; length > 0; length -= 7) t.throws(() => parseState(text.slice(0, length)), `${length} bytes`);
-  t.throws(() => parseState(text.replace('"waiting":[]', '"waiting":7')));
+  t.throws(() => parseState(text.replace('"pending":[]', '"pending":7')));
   t.throws(() => parseState(text.replace('"version":1', '"version":2')));
   t.same(parseState(''), EMPTY_STATE);
   writeFileSync(stateFile(folder), text.slice(0, -10));

@@ -47,7 +47,7 @@ export function stateFile(dataFolder: string): string {
 /** The state after a change; messages that are no longer in a queue are removed. */
 export function withChange(state: State, change: StateChange): State {
   const queues = { ...state.queues, ...change.queues };
-  const pending = new Set(CHANNEL_NAMES.flatMap((name) => queues[name].waiting.map(({ id }) => id)));
+  const pending = new Set(CHANNEL_NAMES.flatMap((name) => queues[name].pending.map(({ id }) => id)));
   const messages = Object.entries({ ...state.messages, ...change.messages }).filter(([id]) => pending.has(id));
   return { ...state, ...change, queues, messages: Object.fromEntries(messages) };
 }

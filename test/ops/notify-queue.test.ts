@@ -127,12 +127,12 @@ t.test('an undelivered notification is delivered once after a restart, with the 
   first.jobEnded('backup_logs', run('UNKNOWN', 'no idea'));
   await until('the webhook was notified', () => hook.received.length > 0, { describe: () => hook.received });
   await first.stop();
-  const waiting = await program(settings);
-  t.match(waiting, {
+  const pending = await program(settings);
+  t.match(pending, {
     status: 'WARNING',
     document: { channels: [{ channel: 'webhook', pending: 1, last_attempt: { delivered: false, detail: 'answered 503: down' } }] },
   });
-  t.match(waiting.lines.join('\n'), /WARNING {2}webhook: to http:\/\/127\.0\.0\.1:\d+: 0 delivered, 1 pending; 1 attempts? failed/);
+  t.match(pending.lines.join('\n'), /WARNING {2}webhook: to http:\/\/127\.0\.0\.1:\d+: 0 delivered, 1 pending; 1 attempts? failed/);
   hook.behaviour = accept;
   const before = hook.received.length;
   const second = notifier(settings);

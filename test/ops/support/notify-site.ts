@@ -142,7 +142,7 @@ export class Site {
 
   /** Waits until nothing is pending in the state on the disk: a kill after that repeats no notification. */
   async untilDelivered(): Promise<void> {
-    await until('every notification is recorded as delivered', () => this.#state.includes('"webhook":{"waiting":[]'), {
+    await until('every notification is recorded as delivered', () => this.#state.includes('"webhook":{"pending":[]'), {
       describe: () => this.log,
     });
   }
