@@ -158,7 +158,7 @@ t.test('notices report undervoltage, degraded storage and clock differences only
   t.same(notices(null, null, NOW), []);
   t.match(notices({ ...healthy, power: { undervoltage: true, throttle_events: null } }, null, NOW), [/power supply/]);
   const degraded = { ...storage, state: 'degraded' as const, error: 'disk full', since: new Date(LAST).toISOString() };
-  t.match(notices({ ...healthy, storage: degraded }, null, NOW), [/cannot be saved since 12:03:05 \(disk full\)/]);
+  t.match(notices({ ...healthy, storage: degraded }, null, NOW), [/have not been saved since 12:03:05 \(disk full\)/]);
   t.match(notices(healthy, -90_000, NOW), [/1 min 30 s behind yours/]);
   t.match(notices(healthy, 90_000, NOW), [/1 min 30 s ahead of yours/]);
 });

@@ -97,7 +97,7 @@ export const de: Messages = {
     wasCritical: (name) => `${name} war kritisch hoch`,
     disk: (path) => `Datenträger ${path}`,
     nodesOf: (value, threshold) => `${value} Knoten, Grenze ${threshold}`,
-    noDataFor: (silent, timeout) => `keine Daten seit ${silent}, erlaubt sind ${timeout}`,
+    noDataFor: (age, timeout) => `keine Daten seit ${age}, erlaubt sind ${timeout}`,
     valueOf: (value, threshold) => `${value}, Grenze ${threshold}`,
     since: (time) => `seit ${time}`,
     title: 'Meldungen',
@@ -105,9 +105,9 @@ export const de: Messages = {
     noneOf: (node) => `Keine offenen Meldungen von ${node}`,
     noneAtLastUpdate: 'Zuletzt gab es keine offenen Meldungen.',
     notKnownYet: 'Noch nicht bekannt',
-    notReadable: 'Die Meldungen können gerade nicht gelesen werden.',
+    notReadable: 'Die Liste der Meldungen ist derzeit nicht verfügbar.',
     notReadableButCounted: (count) =>
-      `Die Meldungen können gerade nicht gelesen werden; der Dienst zählt ${plural(count, 'offene Meldung', 'offene Meldungen')}.`,
+      `Die Liste der Meldungen ist derzeit nicht verfügbar; der Dienst zählt ${plural(count, 'offene Meldung', 'offene Meldungen')}.`,
     resolvedTitle: 'Kürzlich behoben',
     others: (count) => `Andere Knoten: ${plural(count, 'offene Meldung', 'offene Meldungen')}`,
     showNode: (node) => `${node} zeigen`,
@@ -115,7 +115,7 @@ export const de: Messages = {
 
   headline: {
     title: 'Gesamtstatus',
-    connecting: 'Der Dienst wird gefragt…',
+    connecting: 'Verbindung zum Dienst wird aufgebaut…',
     lastKnown: 'Die Zahlen unten sind die zuletzt bekannten.',
     nothingMeasured: 'Es konnte nichts gemessen werden.',
     allFour: 'Alle vier Messwerte liegen innerhalb ihrer Grenzen.',
@@ -206,7 +206,7 @@ export const de: Messages = {
     leaveFullScreen: 'Vollbild beenden',
     dim: 'Abdunkeln',
     mayGoDark:
-      'Der Bildschirm schaltet sich vielleicht ab: Browser halten ihn nur bei Seiten über HTTPS an. Ändern Sie stattdessen die Energieeinstellungen dieses Rechners.',
+      'Der Bildschirm kann sich abschalten: Browser halten ihn nur bei Seiten über HTTPS an. Ändern Sie stattdessen die Energieeinstellungen dieses Rechners.',
   },
 
   node: {
@@ -214,7 +214,7 @@ export const de: Messages = {
     measurements: 'Messwerte',
     unavailable: 'nicht verfügbar',
     noData: 'keine Daten',
-    noHistory: 'der Verlauf fehlt gerade',
+    noHistory: 'Verlauf derzeit nicht verfügbar',
     steadyAt: (value, unit) => `gleichbleibend ${value} ${unit}`,
     range: (min, max, unit) => `${min} bis ${max} ${unit}`,
     thresholds: {
@@ -236,7 +236,7 @@ export const de: Messages = {
     events: 'In dieser Zeit',
     stillOpen: 'noch offen',
     restart: 'Der Dienst ist gestartet',
-    suspend: (by) => `Der Rechner schlief ${by}`,
+    suspend: (by) => `Der Rechner war ${by} im Ruhezustand`,
     clockForward: (by) => `Die Uhr wurde um ${by} vorgestellt`,
     clockBack: (by) => `Die Uhr wurde um ${by} zurückgestellt`,
     sensor: (name, reason) => `Sensor ${name}: ${reason}`,
@@ -276,7 +276,7 @@ export const de: Messages = {
     length: 'Dauer',
     meaning: 'Was das bedeutet',
     action: 'Was jetzt zu tun ist',
-    showAround: 'Messwerte rundherum zeigen',
+    showAround: 'Messwerte davor und danach zeigen',
     changes: 'Änderungen',
     time: 'Zeit',
     value: 'Wert',
@@ -296,7 +296,7 @@ export const de: Messages = {
       missedSamples: 'Ausgelassene Messungen',
       sensor: 'Temperatursensor',
       none: 'keiner',
-      uses: 'Eigener Verbrauch',
+      uses: 'Ressourcenverbrauch',
       usesOf: (memory, cpu, uptime) => `${memory} Arbeitsspeicher, ${cpu} CPU-Zeit in ${uptime}`,
       configProblem: (problem) => `Die geänderte Konfiguration wird nicht verwendet: ${problem}`,
       restartNeeded: (keys) => `Starten Sie den Dienst neu, damit die Konfiguration gilt: ${keys}`,
@@ -357,7 +357,7 @@ export const de: Messages = {
     jobs: {
       title: 'Geplante Aufgaben',
       stopped: 'Der Zeitplaner läuft nicht: nichts wird geprüft, gesammelt oder gesichert.',
-      stoppedSince: (time) => `Der Zeitplaner lief seit ${time} nicht: nichts wird geprüft, gesammelt oder gesichert.`,
+      stoppedSince: (time) => `Der Zeitplaner läuft seit ${time} nicht: nichts wird geprüft, gesammelt oder gesichert.`,
       runsFor: (time) => `läuft seit ${time}`,
       last: (time) => `zuletzt ${time}`,
       hasNotRun: 'ist noch nicht gelaufen',
