@@ -61,16 +61,16 @@ function latencyRows(streams: Both<StreamResult>, atRest: AllAtRest): Row[] {
     for (const vendor of VENDORS) {
       const stream = streams[transport];
       const value = stream && quantile(of(stream, vendor).milliseconds, 0.99);
-      rows.push({ figure: `publish to receive ${at}, 99 % within: ${transport} to ${VENDOR_NAMES[vendor]}`, unit: 'ms', value, atMost: 5 });
+      rows.push({ figure: `publish to receive ${at}, p99: ${transport} to ${VENDOR_NAMES[vendor]}`, unit: 'ms', value, atMost: 5 });
     }
   }
-  for (const [words, statistic] of [
+  for (const [label, statistic] of [
     ['p50', median],
     ['longest', worst],
   ] as const) {
     for (const vendor of VENDORS) {
       const value = (transport: Transport): number | null => streams[transport] && statistic(of(streams[transport], vendor).milliseconds);
-      const row = { figure: `the same, ${words}: embedded to ${VENDOR_NAMES[vendor]}`, unit: 'ms' };
+      const row = { figure: `the same, ${label}: embedded to ${VENDOR_NAMES[vendor]}`, unit: 'ms' };
       rows.push(withRclnodejs(row, value('embedded') as number, value('rclnodejs')));
     }
   }

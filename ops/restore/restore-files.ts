@@ -52,39 +52,39 @@ export interface CollectedFiles {
 export async function planFiles({ dataFolder, files, from, overwrite }: CollectedFiles): Promise<FileAction[]> {
   const actions: FileAction[] = [];
   for (const { path, size } of files) {
-    const place = join(dataFolder, path);
-    const present = await stat(place).catch(() => null);
+    const target = join(dataFolder, path);
+    const present = await stat(target).catch(() => null);
     if (!present) actions.push({ path, action: 'added' });
-    else if (present.isFile() && present.size === size && (await readFile(place)).equals(await readFile(join(from, path))))
+    else if (present.isFile() && present.size === size && (await readFile(target)).equals(await readFile(join(from, path))))
       actions.push({ path, action: 'same' });
     else actions.push({ path, action: overwrite ? 'replaced' : 'kept' });
   }
   return actions;
 }
 
-/** Moves files into place, each in one step. A replaced file is kept with `.previous-<time>` in its name. */
+/** Moves files to their targets, each atomically. A replaced file is kept with `.previous-<time>` in its name. */
 export async function restoreFiles(collected: CollectedFiles, time: string, rollback: Rollback): Promise<FileAction[]> {
   const actions = await planFiles(collected); // Planned again, because files may have changed until the services were stopped.
   for (const { action, path } of actions) {
     if (action === 'same' || action === 'kept') continue;
     const source = join(collected.from, path);
-    const place = join(collected.dataFolder, path);
-    const previous = `${place}.previous-${time}`;
-    await makeFolder(dirname(place));
+    const target = join(collected.dataFolder, path);
+    const previous = `${target}.previous-${time}`;
+    await makeFolder(dirname(target));
     await chmod(source, FILE_MODE);
     if (action === 'replaced') {
-      await link(place, previous);
-      rollback.unshift(() => returnFile(previous, place));
-    } else rollback.unshift(() => rm(place, { force: true }));
-    await rename(source, place);
-    await syncFolder(dirname(place));
+      await link(target, previous);
+      rollback.unshift(() => returnFile(previous, target));
+    } else rollback.unshift(() => rm(target, { force: true }));
+    await rename(source, target);
+    await syncFolder(dirname(target));
   }
   return actions;
 }
 
 /** Restores the original name of a file. */
-export async function returnFile(previous: string, place: string): Promise<void> {
-  await rename(previous, place);
+export async function returnFile(previous: string, target: string): Promise<void> {
+  await rename(previous, target);
   await rm(previous, { force: true }); // rename leaves both names in place if they refer to the same file.
 }
 

@@ -103,11 +103,14 @@ interface Diagnostics {
 function describe(diagnostics: Diagnostics | null): string {
   if (diagnostics === null) return '';
   const { at, diff, source: _, stack, compare: __, ...rest } = diagnostics;
-  const place = at?.fileName === undefined ? [] : [`at ${at.fileName}:${at.lineNumber}`];
+  const location = at?.fileName === undefined ? [] : [`at ${at.fileName}:${at.lineNumber}`];
   const others = Object.entries(rest).map(
     ([key, value]) => `${key}: ${typeof value === 'string' ? value : JSON.stringify(value, null, 2)}`,
   );
-  return [...place, ...(diff === undefined ? [] : [diff.trim()]), ...others, ...(place.length === 0 && stack ? [String(stack)] : [])].join(
-    '\n',
-  );
+  return [
+    ...location,
+    ...(diff === undefined ? [] : [diff.trim()]),
+    ...others,
+    ...(location.length === 0 && stack ? [String(stack)] : []),
+  ].join('\n');
 }

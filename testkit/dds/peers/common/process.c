@@ -25,7 +25,7 @@ void start_process(void) {
 
 void end_after(double seconds) { end_ms = steady_ms() + seconds * 1e3; }
 
-int told_to_end(double ms) {
+int must_end(double ms) {
   double until = fmin(steady_ms() + ms, end_ms);
   while (!ended) {
     double left = fmax(0, until - steady_ms());

@@ -10,7 +10,7 @@ extern "C" {
 void start_process(void);
 void end_after(double seconds);
 /* Waits up to `ms`; returns whether the peer must end. */
-int told_to_end(double ms);
+int must_end(double ms);
 
 #ifdef __cplusplus
 }

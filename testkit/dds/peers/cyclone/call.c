@@ -96,7 +96,7 @@ static int await_server(struct client *client) {
   char id[256] = "";
   int available;
   while (!(available = server_available(client, id, sizeof id)) && steady_ms() - start < client->options->match_seconds * 1e3)
-    if (told_to_end(2)) break;
+    if (must_end(2)) break;
   event_begin(available ? "service_matched" : "service_missing");
   event_integer("client", client->number);
   event_number("match_ms", steady_ms() - start);
@@ -143,7 +143,7 @@ static void take_replies(struct client *client) {
 /* Takes replies for `ms`, or until the answer arrives if `until_answered`. */
 static void listen_for(struct client *client, double ms, int until_answered) {
   double until = steady_ms() + ms;
-  for (double left; (left = until - steady_ms()) > 0 && !told_to_end(0);) {
+  for (double left; (left = until - steady_ms()) > 0 && !must_end(0);) {
     dds_attach_t triggered;
     dds_waitset_wait(client->readable, &triggered, 1, (dds_duration_t)((left < 50 ? left : 50) * 1e6));
     take_replies(client);
@@ -175,6 +175,6 @@ static int run_client(const struct options *options, int number) {
 
 int call(const struct options *options) {
   int done = 1;
-  for (int number = 1; number <= options->clients && !told_to_end(0); number++) done &= run_client(options, number);
+  for (int number = 1; number <= options->clients && !must_end(0); number++) done &= run_client(options, number);
   return done;
 }

@@ -81,5 +81,5 @@ void discovery(const struct options *options) {
   watch(participant, DDS_BUILTIN_TOPIC_DCPSPARTICIPANT, NULL);
   watch(participant, DDS_BUILTIN_TOPIC_DCPSPUBLICATION, "writer");
   watch(participant, DDS_BUILTIN_TOPIC_DCPSSUBSCRIPTION, "reader");
-  while (!told_to_end(60e3)) continue;
+  while (!must_end(60e3)) continue;
 }

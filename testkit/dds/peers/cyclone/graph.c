@@ -96,5 +96,5 @@ void graph(const struct options *options) {
   event_begin("reader");
   event_guid("guid", reader);
   event_end();
-  while (!told_to_end(60e3)) continue;
+  while (!must_end(60e3)) continue;
 }

@@ -48,7 +48,7 @@ static void await_readers(dds_entity_t writer, int readers) {
   dds_publication_matched_status_t status = {0};
   do {
     dds_get_publication_matched_status(writer, &status);
-  } while ((int)status.current_count < readers && !told_to_end(5));
+  } while ((int)status.current_count < readers && !must_end(5));
 }
 
 static void write_sample(dds_entity_t writer, const struct options *options, const struct topic *topic, long number) {
@@ -74,11 +74,11 @@ void publish(const struct options *options) {
   for (long number = 1; options->count == 0 || number <= options->count; number++) {
     double due = options->hertz > 0 ? start + (number - 1) * 1e3 / options->hertz : 0;
     double wait = due - steady_ms();
-    if (told_to_end(wait > 0 ? wait : 0)) break;
+    if (must_end(wait > 0 ? wait : 0)) break;
     write_sample(writer, options, topic, number);
   }
   if (options->stay) {
-    while (!told_to_end(60e3)) continue;
+    while (!must_end(60e3)) continue;
   }
   dds_wait_for_acks(writer, DDS_SECS(5));
 }

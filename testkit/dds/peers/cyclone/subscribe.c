@@ -82,5 +82,5 @@ static void subscribe_to(dds_entity_t participant, const struct options *options
 void subscribe(const struct options *options) {
   dds_entity_t participant = create_participant(options);
   for (int i = 0; i < options->topic_count; i++) subscribe_to(participant, options, &options->topics[i]);
-  while (!told_to_end(60e3)) continue;
+  while (!must_end(60e3)) continue;
 }

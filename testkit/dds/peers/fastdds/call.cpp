@@ -50,7 +50,7 @@ class Client {
       writer_->get_publication_matched_status(requests);
       reader_->get_subscription_matched_status(replies);
       available = requests.current_count > 0 && replies.current_count > 0;
-    } while (!available && steady_ms() - start < options_.match_seconds * 1e3 && !told_to_end(2));
+    } while (!available && steady_ms() - start < options_.match_seconds * 1e3 && !must_end(2));
     event_begin(available ? "service_matched" : "service_missing");
     event_integer("client", number_);
     event_number("match_ms", steady_ms() - start);
@@ -73,7 +73,7 @@ class Client {
   // Takes replies for `ms`, or until the answer arrives if `until_answered`.
   void listen(double ms, bool until_answered) {
     const double until = steady_ms() + ms;
-    for (double left; (left = until - steady_ms()) > 0 && !told_to_end(0);) {
+    for (double left; (left = until - steady_ms()) > 0 && !must_end(0);) {
       reader_->wait_for_unread_message(eprosima::fastrtps::Duration_t(static_cast<long double>(std::min(left, 50.0)) / 1e3L));
       take_replies();
       if (until_answered && answers_ > 0) return;
@@ -118,7 +118,7 @@ class Client {
 
 bool call(const options &options) {
   bool done = true;
-  for (int number = 1; number <= options.clients && !told_to_end(0); number++) done = Client(options, number).run() && done;
+  for (int number = 1; number <= options.clients && !must_end(0); number++) done = Client(options, number).run() && done;
   return done;
 }
 

@@ -31,7 +31,7 @@ void event_locators(const char *key, const rtps::RemoteLocatorList &locators) {
   event_close(']');
 }
 
-class Watcher : public dds::DomainParticipantListener {
+class Listener : public dds::DomainParticipantListener {
  public:
   void on_participant_discovery(dds::DomainParticipant *, rtps::ParticipantDiscoveryInfo &&found) override {
     using Info = rtps::ParticipantDiscoveryInfo;
@@ -84,12 +84,12 @@ class Watcher : public dds::DomainParticipantListener {
 }  // namespace
 
 void discovery(const options &options) {
-  Watcher watcher;
-  Participant participant(options, &watcher);
+  Listener listener;
+  Participant participant(options, &listener);
   event_begin("reader");
   event_guid("guid", participant.entity().guid());
   event_end();
-  while (!told_to_end(60e3)) continue;
+  while (!must_end(60e3)) continue;
 }
 
 }  // namespace peer

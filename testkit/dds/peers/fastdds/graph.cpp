@@ -77,7 +77,7 @@ void graph_as(const options &options) {
   event_begin("reader");
   event_guid("guid", reader->guid());
   event_end();
-  while (!told_to_end(60e3)) continue;
+  while (!must_end(60e3)) continue;
 }
 
 }  // namespace

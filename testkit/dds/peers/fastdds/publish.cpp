@@ -49,11 +49,11 @@ void publish_as(const options &options) {
   event_text("topic", topic.ros_name);
   event_guid("guid", writer->guid());
   event_end();
-  while (publication.readers() < options.await_readers && !told_to_end(5)) continue;
+  while (publication.readers() < options.await_readers && !must_end(5)) continue;
   const double start = steady_ms();
   for (long number = 1; options.count == 0 || number <= options.count; number++) {
     const double due = options.hertz > 0 ? start + (number - 1) * 1e3 / options.hertz : 0;
-    if (told_to_end(std::max(0.0, due - steady_ms()))) break;
+    if (must_end(std::max(0.0, due - steady_ms()))) break;
     typename PubSubType::type message;
     each_field(message, FillField{options, number});
     if (!writer->write(&message)) fail("writing");
@@ -63,7 +63,7 @@ void publish_as(const options &options) {
     event_end();
   }
   if (options.stay) {
-    while (!told_to_end(60e3)) continue;
+    while (!must_end(60e3)) continue;
   }
   writer->wait_for_acknowledgments(eprosima::fastrtps::Duration_t(5, 0));
 }

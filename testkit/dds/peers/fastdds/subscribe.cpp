@@ -132,7 +132,7 @@ void subscribe(const options &options) {
     event_guid("guid", reader->guid());
     event_end();
   }
-  while (!told_to_end(60e3)) continue;
+  while (!must_end(60e3)) continue;
 }
 
 }  // namespace peer
