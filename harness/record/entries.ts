@@ -139,7 +139,7 @@ const reading = object({
   /** Counters of that run. */
   samples: count,
   missed: count,
-  /** Health statuses passed to the ROS 2 graph; null if not on the graph, or not counted by this version. */
+  /** Health statuses passed to the ROS 2 graph; null if not on the graph. */
   published: v.nullable(count),
   samples_lost: count,
   /** Resident memory of the main process at every reading since the last entry, oldest first. */

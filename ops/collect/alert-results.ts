@@ -22,7 +22,7 @@ export function collectedResult({ known, open, records, replayed }: Progress, dr
     return { status: 'OK', lines, document: { dry_run: true, known, replayed, open, records } };
   }
   const count = `${records.length} ${records.length === 1 ? 'change' : 'changes'} collected, ${open} ${open === 1 ? 'episode' : 'episodes'} open`;
-  const replay = replayed ? `; the service has another database than before: read from its beginning, ${known} changes known` : '';
+  const replay = replayed ? `; the database was replaced: collected from its beginning, ${known} changes were already in the files` : '';
   return { status: 'OK', lines: [`OK  ${count}${replay}`], document: { collected: records.length, known, replayed, open, error: null } };
 }
 
@@ -30,19 +30,16 @@ export function collectedResult({ known, open, records, replayed }: Progress, dr
 export function failedResult(error: unknown, { signal }: JobContext, folder: string, collected: number): JobResult {
   const result = (status: JobStatus, problem: string, remedy = ''): JobResult => {
     const before = collected > 0 ? ` (${collected} collected before)` : '';
-    const text = [problem, `nothing is lost, the next run resumes here${before}`, remedy].filter(Boolean).join('; ');
+    const text = [problem, `nothing is lost; the next run continues from here${before}`, remedy].filter(Boolean).join('; ');
     return { status, lines: [`${status}  ${text}`], document: { collected, error: text } };
   };
-  if (signal.aborted) return result('WARNING', `ended before all was collected: ${(signal.reason as Error).message}`);
+  if (signal.aborted) return result('WARNING', `stopped before all changes were collected: ${(signal.reason as Error).message}`);
   if (error instanceof ServiceUnreachable) {
     return result('WARNING', `no response from the service (${error.message})`, 'see: systemctl status edge-health');
   }
   if (error instanceof ServiceRefused) {
-    const { code, message, status } = error;
+    const { message, status } = error;
     if (status === 503) return result('WARNING', message);
-    if (code === 'unknown_parameter') {
-      return result('CRITICAL', 'the service is older than this job', 'restart it: systemctl restart edge-health');
-    }
     const isToken = status === 401 || status === 403;
     const remedy = isToken ? 'check rest.token_file in the configuration' : 'see: journalctl -u edge-health';
     return result('CRITICAL', `the service refused the request: ${message}`, remedy);

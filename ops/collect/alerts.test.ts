@@ -102,6 +102,6 @@ t.test('problems are reported with the remedy', async (t) => {
   const ended = AbortSignal.abort(new Error('timeout'));
   t.match(await run(contextFor(data, NOT_THERE, { signal: ended })), {
     status: 'WARNING',
-    lines: [/ended before all .*timeout/],
+    lines: [/stopped before all .*timeout/],
   });
 });

@@ -47,13 +47,13 @@ const SERVICE_COLUMNS: Readonly<Record<string, Column>> = {
   version: ofStatus(({ version }) => version),
   service_started: ofStatus(({ started }) => started),
   service_uptime_seconds: ofStatus(({ uptime_seconds }) => uptime_seconds),
-  service_memory_bytes: ofStatus(({ process }) => process?.resident_memory_bytes),
-  service_cpu_seconds: ofStatus(({ process }) => process?.cpu_seconds),
+  service_memory_bytes: ofStatus(({ process }) => process.resident_memory_bytes),
+  service_cpu_seconds: ofStatus(({ process }) => process.cpu_seconds),
   configured_hertz: ofStatus(({ publish }) => publish.configured_hertz),
   measured_hertz: ofStatus(({ publish }) => publish.measured_hertz),
   samples: ofStatus(({ publish }) => publish.samples),
   missed_samples: ofStatus(({ publish }) => publish.missed),
-  published_statuses: ofStatus(({ ros }) => ros?.published?.health_status),
+  published_statuses: ofStatus(({ ros }) => ros.published?.health_status),
   remote_statuses: ofStatus(({ remote }) => remote?.statuses),
   open_warning: ofStatus(({ open_alerts }) => open_alerts.WARNING),
   open_error: ofStatus(({ open_alerts }) => open_alerts.ERROR),
@@ -68,7 +68,7 @@ const SERVICE_COLUMNS: Readonly<Record<string, Column>> = {
 
 export const COLUMNS: readonly string[] = [...Object.keys(NODE_COLUMNS), ...Object.keys(SERVICE_COLUMNS)];
 
-/** First line of every file. A file with another version's header is not appended to. */
+/** First line of every file. A file with a different header is not appended to. */
 export const HEADER = csvRecord(COLUMNS);
 
 const NODE_CELLS = Object.values(NODE_COLUMNS);

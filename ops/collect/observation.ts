@@ -8,10 +8,10 @@ import { systemClocks } from '../../src/core/platform/clocks.ts';
 import { isoUtc } from '../../src/core/time/time.ts';
 import type { JobContext } from '../lib/job.ts';
 
-/** /status, possibly from a service older than this program. */
+/** /status, of `process` and `ros` only what is collected. */
 export type CollectedStatus = Omit<StatusDocument, 'process' | 'ros'> & {
-  readonly process?: { readonly resident_memory_bytes?: number | null; readonly cpu_seconds?: number | null } | null;
-  readonly ros?: { readonly published?: { readonly health_status: number } | null };
+  readonly process: { readonly resident_memory_bytes: number | null; readonly cpu_seconds: number | null };
+  readonly ros: { readonly published: { readonly health_status: number } | null };
 };
 
 /** What the service returned, and the clocks of this machine at that time. Comparing the clocks reveals steps, suspends and reboots. */

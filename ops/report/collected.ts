@@ -36,7 +36,7 @@ export interface CollectedRows {
   readonly nodes: Map<string, NodeSums>;
 }
 
-/** The text of a column; null if unavailable, or if the file is of another version without the column. */
+/** The text of a column; null if it is empty or if the file has no such column. */
 type Cells = (column: string) => string | null;
 
 const NEEDED = ['time', 'node_name', 'local', 'answered'];

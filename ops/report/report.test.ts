@@ -91,7 +91,11 @@ t.test('a criterion without evidence is INCOMPLETE, and shows what is missing an
     [['reliability'], /^10080 of 10080 rows have no published_statuses: .*ros\.transport to auto/, week(() => ({ unpublished: null }))],
     [['reliability'], /^5080 of 10080 rows have no/, week((_, i) => (i < 5000 ? {} : { unpublished: null }))],
     [['stability'], /at least .*; .*service_memory_bytes of its rows$/, week(() => ({ status: { process } }))],
-    [['performance'], /CPU time.*; .*service_cpu_seconds of its rows$/, week(() => ({ status: { process: null } }))],
+    [
+      ['performance'],
+      /CPU time.*; .*service_cpu_seconds of its rows$/,
+      week(() => ({ status: { process: { resident_memory_bytes: 60_000_000, cpu_seconds: null } } })),
+    ],
     [['alerts'], /^no alerts were collected: there is nothing in alerts\/; keep ops\.collect_alerts at every 5 minutes/, noAlerts],
     [['integrity'], /^the stored samples: no response from the service.*; report while the service runs/, collect(t), NOT_THERE],
   ];

@@ -59,13 +59,13 @@ t.test('attributes losses by the counters of two readings of one run', async (t)
 
 t.test('losses that the counters do not explain are unknown', async (t) => {
   t.same(losses([[reading(1), 50]]).of('topic', tally(60, 50)), { ...NONE, unknown: 10 }, 'one reading alone');
-  const older = losses([
+  const uncounted = losses([
     [reading(1, { published: null }), 60],
     [reading(2, { published: null }), 50],
   ]);
-  t.same(older.of('topic', tally(120, 110)), { ...NONE, unknown: 10 });
-  t.equal(older.published, null);
-  t.same(older.of('events', tally(120, 110)), { ...NONE, notDelivered: 10 });
+  t.same(uncounted.of('topic', tally(120, 110)), { ...NONE, unknown: 10 });
+  t.equal(uncounted.published, null);
+  t.same(uncounted.of('events', tally(120, 110)), { ...NONE, notDelivered: 10 });
   const half = losses([
     [reading(1, { published: null }), 60],
     [reading(2), 50],
