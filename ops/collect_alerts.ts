@@ -60,7 +60,7 @@ async function collect(context: JobContext, { dryRun, folder, sinceMs }: Options
       throw error;
     });
     if (page === null) {
-      log('notice', 'another database than before: its alerts are read from the beginning');
+      log('notice', 'database replaced; its alerts are collected from the beginning');
       progress.replayed = true;
       known = await allKeys(folder);
       state = { ...state, cursor: BEGINNING, replay: true };

@@ -95,12 +95,12 @@ t.test('a job that is running is not started again', async (t) => {
   const refused = ops(config, 'collect_metrics');
   t.match(refused, {
     status: 3,
-    stdout: `UNKNOWN   collect_metrics runs already, started by hand, process ${process.pid}, since 2026-06-10T12:00:00.000Z`,
+    stdout: `UNKNOWN   collect_metrics is already running, started manually, process ${process.pid}, since 2026-06-10T12:00:00.000Z`,
   });
   t.match(refused.stdout, 'edge-health ops list');
   const child = ops(config, 'collect_metrics', '--trigger', 'schedule', '--json');
   t.equal(child.status, 75, 'a status of its own for the scheduler');
-  t.match(JSON.parse(child.stdout), { status: 'UNKNOWN', error: /runs already/ });
+  t.match(JSON.parse(child.stdout), { status: 'UNKNOWN', error: /is already running/ });
   t.equal(leftRuns(data).size, 0);
   t.notOk(existsSync(join(data, 'metrics')));
   held?.release();

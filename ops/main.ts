@@ -41,7 +41,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Job>>> = {
 async function overview(): Promise<string> {
   const lines: string[] = [];
   for (const [name, load] of Object.entries(COMMANDS)) lines.push(`  ${name.padEnd(24)}${(await load()).summary}`);
-  return `Maintenance jobs. The scheduler (edge-health-ops.service) runs them; each can also be run by hand.
+  return `Maintenance jobs. The scheduler (edge-health-ops.service) runs them; each can also be run manually.
 
 Usage: edge-health ops NAME [OPTIONS]
 

@@ -88,7 +88,7 @@ export class Notifications {
     );
     for (const channel of removed) {
       const count = queues[channel].pending.length;
-      if (count > 0) this.#options.log('notice', 'notifications of a channel that is not configured any more dropped', { channel, count });
+      if (count > 0) this.#options.log('notice', 'notifications of a removed channel dropped', { channel, count });
     }
     if (removed.length > 0) void this.file.save({ queues: Object.fromEntries(removed.map((name) => [name, EMPTY_QUEUE])) });
   }

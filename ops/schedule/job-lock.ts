@@ -71,7 +71,7 @@ export function holderOf(dataFolder: string, name: string): string {
   const since = readState(dataFolder).document.jobs.find((job) => job.name === name)?.running_since;
   if (since) return `by the scheduler, since ${since}`;
   try {
-    return `by hand, ${fs.readFileSync(noteOf(dataFolder, name), 'utf8')}`;
+    return `manually, ${fs.readFileSync(noteOf(dataFolder, name), 'utf8')}`;
   } catch {
     return 'by another process';
   }

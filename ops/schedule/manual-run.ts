@@ -29,7 +29,7 @@ export async function runInOwnProcess(job: Job, context: JobContext, given: JobA
   if (problem?.isMissing) throw new UsageError(`storage.path: ${problem.text}`);
   const lock = isByHand ? lockByHand(dataFolder, name, nowMs()) : lockNamed(dataFolder, name);
   if (!lock) {
-    const error = `${name} runs already, started ${holderOf(dataFolder, name)}; wait for its end, see: edge-health ops list`;
+    const error = `${name} is already running, started ${holderOf(dataFolder, name)}; wait until it ends, see: edge-health ops list`;
     const result: JobResult = { status: 'UNKNOWN', lines: [`UNKNOWN   ${error}`], document: { status: 'UNKNOWN', error } };
     return isByHand ? result : { ...result, exitCode: BUSY_STATUS };
   }
@@ -101,10 +101,10 @@ export function takeRuns(dataFolder: string, log: Log): LeftRun[] {
     try {
       fs.rmSync(file);
     } catch (error) {
-      log('warning', 'run by hand cannot be removed from the inbox', { file, error: (error as Error).message });
+      log('warning', 'manual run not removed from the inbox', { file, error: (error as Error).message });
       return [];
     }
-    if (!left) log('warning', 'unreadable file removed from the inbox', { file });
+    if (!left) log('warning', 'unreadable manual run removed from the inbox', { file });
     return left ?? [];
   });
 }

@@ -135,7 +135,7 @@ t.test('manual runs are loaded once', async (t) => {
     { name: 'backup_logs', run },
     { name: 'health_check', run },
   ]);
-  t.same(log, ['warning unreadable file removed from the inbox']);
+  t.same(log, ['warning unreadable manual run removed from the inbox']);
   t.same(takeRuns(data, logged), []);
 });
 
@@ -145,7 +145,7 @@ t.test('one process at a time holds the lock of a job, and the holder is shown',
   t.ok(byHand);
   t.equal(lockByHand(data, 'backup_logs', LATE_MS), null);
   t.equal(lockNamed(data, 'backup_logs'), null);
-  t.equal(holderOf(data, 'backup_logs'), `by hand, process ${process.pid}, since 2026-06-10T12:05:00.000Z`);
+  t.equal(holderOf(data, 'backup_logs'), `manually, process ${process.pid}, since 2026-06-10T12:05:00.000Z`);
   byHand?.release();
   t.equal(holderOf(data, 'backup_logs'), 'by another process');
   open().saveLive(documentAt('2026-06-10T12:05:00.000Z', '2026-06-10T12:04:00.000Z'));
