@@ -1,8 +1,8 @@
 """
 Starts one edge-health process for each role of a robot: edge_brain, sensor_node, actuator_node.
 
-A process that fails is started again, unless it cannot run as it is configured. The launch ends
-when none is left.
+A process that fails is restarted, unless the exit code shows that a restart would not help. The
+launch ends when no process is left.
 """
 
 import os
@@ -13,12 +13,12 @@ from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
 ROLES = ('edge_brain', 'sensor_node', 'actuator_node')
-# In the checkout as in the installed package.
+# The same relative path in the checkout and in the installed package.
 CONFIG_FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'config')
-# Wrong usage, program not installed, configuration invalid: starting again would change nothing.
+# Wrong usage, program not installed, configuration invalid: a restart would not help.
 FINAL_EXIT_CODES = (64, 69, 78)
 RESTART_DELAY_SECONDS = 5.0
-# For the last samples to reach the disk.
+# Time to write the last samples to the disk.
 SIGTERM_TIMEOUT_SECONDS = '15'
 
 
@@ -48,10 +48,10 @@ def role_node(role, config, data_folder, namespaced):
         namespace=role if namespaced else None,
         arguments=['--config', config],
         cwd=data_folder,
-        # As systemd sets them: where relative paths of the configuration are, and no folder that the processes would share.
+        # As systemd sets them: the base of relative paths, and no shared runtime folder.
         additional_env={'STATE_DIRECTORY': data_folder, 'RUNTIME_DIRECTORY': ''},
         output='screen',
-        # Its log is for people then, without the priorities of the journal.
+        # With a terminal, the log is human-readable and has no journal priorities.
         emulate_tty=True,
         sigterm_timeout=SIGTERM_TIMEOUT_SECONDS,
         on_exit=on_exit,
