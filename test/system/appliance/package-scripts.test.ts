@@ -107,7 +107,7 @@ dpkg-statoverride --update --add root root 0644 ${etc}/edge_brain_config.yaml`,
 
   await t.test('a downgrade reports what happens to the data', async (t) => {
     const { stderr } = await dpkg('--install', '/root/older.deb');
-    t.match(stderr, `edge-health: going back from ${version} to 0.0.1.`);
+    t.match(stderr, `edge-health: downgrading from ${version} to 0.0.1.`);
     t.match(stderr, /nothing is deleted/);
     t.equal(await state(UNIT), 'active', stderr);
   });
