@@ -10,6 +10,7 @@ import { RestClient } from '../../src/client/rest.ts';
 import type { Alert } from '../../src/core/alerts/alert.ts';
 import type { HealthStatus } from '../../src/core/health-status.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
+import { SteadyAddress } from '../../testkit/ops/steady-address.ts';
 import { alertOf, startInProcess, statusOf, TestClocks } from '../../testkit/service/remote-nodes.ts';
 import { measured, recorded, startIn } from '../../testkit/service/rest.ts';
 import type { RunningService } from '../../testkit/service/service.ts';
@@ -50,16 +51,18 @@ t.test('across a SIGKILL, the cause, the gap and every stored status are receive
   let service: RunningService | null = null;
   // The load of other tests raises no alert.
   const alerts = { raise_after_seconds: 3600 };
-  const start = async (port: number): Promise<RunningService> => {
-    const started = await startIn(t, folder, { config: { publish_frequency: HERTZ, node_name: 'robot', rest: { port }, alerts } });
+  const address = await SteadyAddress.open(t);
+  const start = async (): Promise<RunningService> => {
+    const started = await startIn(t, folder, { config: { publish_frequency: HERTZ, node_name: 'robot', alerts } });
+    address.forwardTo(started.url);
     void once(started.process, 'exit').then(([code, signal]) => exits.push({ at: Date.now(), pid: started.pid, code, signal }));
     return started;
   };
-  service = await start(0);
+  service = await start();
   await measured(service);
-  const rest = new RestClient({ base: service.url, token: null });
+  const rest = new RestClient({ base: address.url, token: null });
   const { dataFolderProblem, machine, target } = await discover({ rest, kind: 'started', unit: null, seconds: 120 });
-  t.match(target, { kind: 'started', url: service.url, node_name: 'robot', configured_hertz: HERTZ, service_transport: 'off' });
+  t.match(target, { kind: 'started', url: address.url, node_name: 'robot', configured_hertz: HERTZ, service_transport: 'off' });
   t.match(target.data_folder, /data$/, dataFolderProblem ?? '');
   t.ok((machine?.cores ?? 0) > 0);
 
@@ -88,7 +91,7 @@ t.test('across a SIGKILL, the cause, the gap and every stored status are receive
 
   await service.end('SIGKILL');
   t.equal(await observer.read(), null, 'no response');
-  service = await start(Number(new URL(service.url).port));
+  service = await start();
   await measured(service);
   const second = await observer.read();
   t.match(second, { run: { cause: 'signal', detail: 'SIGKILL', unseen: 0, pid: service.pid } });

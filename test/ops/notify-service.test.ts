@@ -24,9 +24,8 @@ t.test('alerts of a real service are notified once, including those of the time 
   await site.untilNotified(4);
   t.same(site.notified.slice(2).sort(), ['changed memory_percent', 'resolved disk_percent'], 'what happened while notifications were down');
 
-  const { port } = site;
   await site.service.end('SIGKILL');
-  await site.startService(port);
+  await site.startService();
   await site.set('memory', false);
   await site.untilNotified(5);
   t.equal(site.notified[4], 'resolved memory_percent', 'the service was killed and came back');

@@ -31,7 +31,7 @@ export class SteadyAddress {
   }
 
   /** Forwards new connections to this service. */
-  leadTo(url: string): void {
+  forwardTo(url: string): void {
     this.#target = Number(new URL(url).port);
   }
 

@@ -10,6 +10,7 @@ import { stringify } from 'yaml';
 import type { Message, MessageAlert } from '../../../ops/notify/message.ts';
 import { temporaryFolder } from '../../../testkit/folder.ts';
 import type { Receiver } from '../../../testkit/ops/http-receiver.ts';
+import { SteadyAddress } from '../../../testkit/ops/steady-address.ts';
 import { ROOT, RunningService } from '../../../testkit/service/service.ts';
 import { until } from '../../../testkit/wait.ts';
 
@@ -26,6 +27,7 @@ export class Site {
   /** Configuration of the service in addition to host and port. */
   readonly #rest: object;
   readonly #open = new Set<Metric>();
+  readonly #address: SteadyAddress;
   readonly hook: Receiver;
   readonly #file: string;
   readonly #notifications: string;
@@ -33,8 +35,9 @@ export class Site {
   #process: ChildProcess | null = null;
   log = '';
 
-  private constructor(t: Test, folder: string, hook: Receiver, rest: object) {
+  private constructor(t: Test, folder: string, hook: Receiver, rest: object, address: SteadyAddress) {
     this.#folder = folder;
+    this.#address = address;
     this.hook = hook;
     this.#rest = rest;
     this.#file = join(folder, 'live.yaml');
@@ -49,34 +52,31 @@ export class Site {
   }
 
   static async start(t: Test, hook: Receiver, open: Metric[] = [], rest: object = {}): Promise<Site> {
-    const site = new Site(t, temporaryFolder(t), hook, rest);
+    const site = new Site(t, temporaryFolder(t), hook, rest, await SteadyAddress.open(t));
     for (const metric of open) site.#open.add(metric);
     site.#write();
     await site.startService();
     return site;
   }
 
-  async startService(port = 0): Promise<void> {
-    this.#write(port);
+  async startService(): Promise<void> {
+    this.#write();
     // The last --config wins.
     this.service = await RunningService.start(this.#folder, { arguments: ['--config', this.#file] });
+    this.#address.forwardTo(this.service.url);
   }
 
   /** Raises or resolves the alert of a metric by its threshold, and waits until the service reports that. */
   async set(metric: Metric, isOpen: boolean): Promise<void> {
     if (isOpen) this.#open.add(metric);
     else this.#open.delete(metric);
-    this.#write(this.port);
+    this.#write(Number(new URL(this.service.url).port));
     this.service.process.kill('SIGHUP');
     const name = `${metric}_percent`;
     await this.service.until<AlertList>(`/alerts?metric=${name}`, ({ data }) => data[0]?.resolved === !isOpen, 120);
   }
 
-  get port(): number {
-    return Number(new URL(this.service.url).port);
-  }
-
-  startNotifying(url = this.service.url): ChildProcess {
+  startNotifying(url = this.#address.url): ChildProcess {
     const program = join(import.meta.dirname, 'notifier-process.ts');
     const child = spawn(
       join(ROOT, 'node_modules/node/bin/node'),

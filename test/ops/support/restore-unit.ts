@@ -56,7 +56,7 @@ export class Unit implements Services {
     this.insteadOfStart = null;
     if (instead) return instead();
     this.service = await RunningService.start(this.#site.folder, { dataPath: this.#site.dataFolder, config: this.#config });
-    this.#address.leadTo(this.service.url);
+    this.#address.forwardTo(this.service.url);
   }
 
   /** Follows the pages to the end. */
