@@ -189,11 +189,11 @@ t.test('a stall is subtracted from the observed time', async (t) => {
 
 t.test('a topic without statuses is a loss of the service only if its counters show that it published nothing', async (t) => {
   const nothing = { first: null, steps: [], slowest_ms: null, fastest_ms: null };
-  const silent = (published: number | null, way: 'topic' | 'both' = 'topic'): Evidence => {
+  const silent = (published: number | null, channels: 'topic' | 'both' = 'topic'): Evidence => {
     const entries = minutes(week({ hours: 0.5 }), (minute) => ({
       ...minute,
       topic: nothing,
-      events: way === 'both' ? nothing : minute.events,
+      events: channels === 'both' ? nothing : minute.events,
     }));
     return boiled(readings(entries, (reading) => ({ ...reading, published: published === null ? null : reading.samples * published })));
   };

@@ -120,11 +120,11 @@ t.test('statuses repeated within four minutes have no effect', async (t) => {
       const near = (fault: Fault): boolean => fault.kind === 'step' && fault.seconds < 0 && fault.seconds > -400;
       const entries = entriesOf(list.filter((fault) => !['stall', 'suspend', 'kill', 'reboot'].includes(fault.kind) && !near(fault)));
       const before: (readonly number[] | undefined)[] = [];
-      const doubled = arriving(entries, (stamps, minute) => {
+      const repeated = arriving(entries, (stamps, minute) => {
         before[minute] = stamps;
         return [...(before[minute - later] ?? []).slice(0, many), ...stamps, ...stamps.slice(0, many)];
       });
-      return reported(built(doubled).evidence()) === reported(built(entries).evidence());
+      return reported(built(repeated).evidence()) === reported(built(entries).evidence());
     }),
     { numRuns: runs(12, 200), seed: SEED },
   );

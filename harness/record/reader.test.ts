@@ -195,7 +195,7 @@ t.test('detects lines that were swapped, removed, duplicated or taken from anoth
     }),
   );
   for (const at of lines.keys()) {
-    t.equal(state(lines.toSpliced(at, 0, lines[at] as string)), 'altered', `line ${at + 1} doubled`);
+    t.equal(state(lines.toSpliced(at, 0, lines[at] as string)), 'altered', `line ${at + 1} repeated`);
     // A record without its last line is one that ended earlier: only a report, or a hash noted elsewhere, reveals that.
     if (at < lines.length - 1) t.equal(state(lines.toSpliced(at, 1)), 'altered', `line ${at + 1} removed`);
   }
@@ -256,12 +256,12 @@ t.test('an acknowledgement may itself be cut off anywhere', async (t) => {
 t.test('a power cut may leave zeros in a line, with or without its end', async (t) => {
   const { bytes, folder } = recorded(t, oneOfEach());
   const lastStart = bytes.lastIndexOf(0x0a, bytes.length - 2) + 1;
-  for (const [what, tail] of [
+  for (const [what, ending] of [
     ['all zeros', Buffer.alloc(900)],
     ['its second half', Buffer.concat([Buffer.alloc(300), bytes.subarray(lastStart + 300)])],
     ['its first half', Buffer.concat([bytes.subarray(lastStart, lastStart + 100), Buffer.alloc(300)])],
   ] as const) {
-    const torn = readBytes(folder, Buffer.concat([bytes.subarray(0, lastStart), tail]));
+    const torn = readBytes(folder, Buffer.concat([bytes.subarray(0, lastStart), ending]));
     t.match(torn, { state: 'torn', entries: 10, bytes: lastStart }, what);
     const { writer } = RecordWriter.open(folder, () => clocksAt(800));
     writer.append(minute(12));
@@ -288,5 +288,5 @@ t.test('a torn line may be acknowledged, but neither replaced nor skipped', asyn
   const forged = Buffer.concat([bytes.subarray(0, second), Buffer.from('{"type":"minute"\u0018\n'), bytes.subarray(second)]);
   t.match(readBytes(folder, forged), { state: 'altered', problem: { line: 3 } });
   appendFileSync(join(folder, RECORD_FILE), 'x');
-  t.equal(readRecord(folder).state, 'altered', 'and a torn end does not make up for it');
+  t.equal(readRecord(folder).state, 'altered', 'a torn end does not change that');
 });

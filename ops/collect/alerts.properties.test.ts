@@ -62,21 +62,21 @@ const change: fc.Arbitrary<Omit<Alert, 'alert_id'> & { alert: number }> = fc.rec
 type Step =
   | {
       readonly kind: 'run' | 'kill';
-      readonly news: readonly Alert[];
+      readonly added: readonly Alert[];
       readonly page: number;
       readonly part: number;
       readonly loses: boolean;
     }
-  | { readonly kind: 'replace'; readonly news: readonly Alert[]; readonly keeps: readonly boolean[] };
+  | { readonly kind: 'replace'; readonly added: readonly Alert[]; readonly keeps: readonly boolean[] };
 
-const news = fc
+const changes = fc
   .array(change, { maxLength: 12 })
   .map((list) => list.map(({ alert, ...more }) => ({ alert_id: `robot_${alert % 3}/cpu_percent/${alert}`, ...more })));
 
 const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({
     kind: fc.constantFrom('run' as const, 'kill' as const, 'kill' as const),
-    news,
+    added: changes,
     page: fc.nat(4),
     part: fc.oneof(
       fc.nat(1000).map((thousandths) => thousandths / 1000),
@@ -84,7 +84,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     ),
     loses: fc.boolean(),
   }),
-  fc.record({ kind: fc.constant('replace' as const), news, keeps: fc.array(fc.boolean(), { maxLength: 30 }) }),
+  fc.record({ kind: fc.constant('replace' as const), added: changes, keeps: fc.array(fc.boolean(), { maxLength: 30 }) }),
 );
 
 t.test('each change is collected once, even if runs are killed, the cursor is lost or the database is replaced', async (t) => {
@@ -102,16 +102,16 @@ t.test('each change is collected once, even if runs are killed, the cursor is lo
       };
       for (const one of steps) {
         // The database contains each change once.
-        const news = one.news.filter((alert, i, all) => {
+        const added = one.added.filter((alert, i, all) => {
           const key = changeKey(alert);
           return !everything.has(key) && all.findIndex((other) => changeKey(other) === key) === i;
         });
-        for (const alert of news) everything.set(changeKey(alert), alert);
+        for (const alert of added) everything.set(changeKey(alert), alert);
         if (one.kind === 'replace') {
-          service.replace([...news, ...service.changes.filter((_, i) => one.keeps[i % (one.keeps.length || 1)] ?? true)]);
+          service.replace([...added, ...service.changes.filter((_, i) => one.keeps[i % (one.keeps.length || 1)] ?? true)]);
           continue;
         }
-        service.changes = [...service.changes, ...news];
+        service.changes = [...service.changes, ...added];
         const states: Files[] = [];
         service.beforePage = () => states.push(filesOf(folder));
         await run();
@@ -137,7 +137,7 @@ t.test('each change is collected once, even if runs are killed, the cursor is lo
       if (names.some((name) => name < 'alerts_2026-03-02' || name > 'alerts_2026-03-04.ndjson')) t.fail(`odd files: ${names}`);
       const before = filesOf(folder);
       await run();
-      t.same(filesOf(folder), before, 'without news nothing is written');
+      t.same(filesOf(folder), before, 'without new changes nothing is written');
       rmSync(data, { recursive: true });
     }),
     { numRuns: runs(20, 300), seed: SEED },

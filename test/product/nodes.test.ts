@@ -313,7 +313,7 @@ t.test('open alerts of a database that is opened late continue, unless they were
     { name: 'eye', firstSeenMs: service.clocks.wallMs - 2 * HOUR_MS, lastSeenMs: service.clocks.wallMs - HOUR_MS, recent },
   ]);
   await service.settled();
-  t.match(service.published.slice(1), [{ alert_id: 'arm/health_status/01', resolved: true }], 'the one that doubled is closed');
+  t.match(service.published.slice(1), [{ alert_id: 'arm/health_status/01', resolved: true }], 'the duplicate is closed');
   await service.run(60, () => receive(service, 'leg'));
   t.match(
     service.published.slice(2).map(({ alert_id, resolved }) => [alert_id.split('/').slice(0, 2).join('/'), resolved]),

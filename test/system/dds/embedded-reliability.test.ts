@@ -135,7 +135,7 @@ t.test('nothing is lost with 10 % loss, duplicated and reordered frames, both wa
   for (const { lost, duplicated, reordered } of Object.values(await link.set({ lossPercent: 0 })).filter(
     (way) => typeof way === 'object',
   )) {
-    t.ok(lost > 20 && duplicated > 10 && reordered > 10, `${lost} frames were lost, ${duplicated} doubled, ${reordered} overtaken`);
+    t.ok(lost > 20 && duplicated > 10 && reordered > 10, `${lost} frames were lost, ${duplicated} duplicated, ${reordered} reordered`);
   }
 });
 

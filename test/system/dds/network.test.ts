@@ -118,7 +118,7 @@ t.test('networks', { skip: networkUnavailable() }, async (t) => {
       const near = (found: number, share: number): boolean =>
         Math.abs(found - counts * share) < 4 * Math.sqrt(counts * share * (1 - share));
       t.ok(near(counts - distinct, 0.1), `${counts - distinct} of ${counts} lost`);
-      t.ok(near(numbers.length - distinct, 0.9 * 0.05), `${numbers.length - distinct} doubled`);
+      t.ok(near(numbers.length - distinct, 0.9 * 0.05), `${numbers.length - distinct} duplicated`);
       t.ok(overtaken > 0.02 * counts, `${overtaken} overtaken`);
       t.ok(back.lost - before.back.lost >= counts - distinct, 'the counters tell the same');
       t.equal(back.missed + back.failed, 0);

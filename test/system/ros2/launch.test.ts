@@ -99,7 +99,7 @@ t.test('the packages work with the sourced ROS 2', { skip, timeout: 300_000 }, a
     clearTimeout(tooLong);
     for (const pattern of patterns) t.match(output, pattern);
     // Samples in memory survive a killed process.
-    for (const tail of globSync(`${data}/data/*`)) rmSync(spoolFolder(tail, {}), { recursive: true, force: true });
+    for (const store of globSync(`${data}/data/*`)) rmSync(spoolFolder(store, {}), { recursive: true, force: true });
     return output;
   };
 
