@@ -142,7 +142,7 @@ export interface CoverageGap {
   readonly to: string;
   /** Length without the time that `excused` explains. */
   readonly seconds: number;
-  /** Such as "suspended for 3600 s" or "the clock was put forward by 3600 s"; may be empty. */
+  /** Such as "suspended for 3600 s" or "the clock was set forward by 3600 s"; may be empty. */
   readonly excused: string;
   /** Other known facts that do not excuse the gap, such as "the machine was off"; may be empty. */
   readonly remark: string;

@@ -17,7 +17,7 @@ t.test('a clock step of an hour forward changes nothing but the list of clock st
   const gaps = evidence.integrity.stored?.gaps ?? [];
   t.same(
     gaps.map(({ excused, seconds }) => [seconds, excused]),
-    [[1, 'the clock was put forward by 3600 s']],
+    [[1, 'the clock was set forward by 3600 s']],
     'the gap in the stamps is listed and explained',
   );
   t.equal(by.uptime.measured.value, 12);

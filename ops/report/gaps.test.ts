@@ -49,7 +49,7 @@ t.test('gaps between rows: suspends explain them, clock steps cause none, a rebo
   const suspended = rowsOf((row, i) => (i < 10 ? {} : i < 20 ? null : { monotonicSeconds: (row.monotonicSeconds ?? 0) - 600 }));
   t.match(gapsOf(suspended), { longestSeconds: 60, gaps: [{ seconds: 60, excused: 'suspended for 600 s', remark: '' }] });
   const forward = rowsOf((row, i) => (i < 10 ? {} : { ms: row.ms + 5 * MINUTE_MS }));
-  t.match(gapsOf(forward), { longestSeconds: 60, gaps: [{ seconds: 60, excused: 'the clock was put forward by 300 s' }] });
+  t.match(gapsOf(forward), { longestSeconds: 60, gaps: [{ seconds: 60, excused: 'the clock was set forward by 300 s' }] });
   const back = rowsOf((row, i) => (i < 10 ? {} : { ms: row.ms - 5 * MINUTE_MS }));
   t.match(gapsOf(back), { longestSeconds: 330, gaps: [{ from: isoUtc(FROM + 54.5 * MINUTE_MS), seconds: 330 }] }, 'only that at the end');
   const rebooted = rowsOf((row, i) => (i < 10 ? {} : i < 15 ? null : { bootId: 'other/1', bootSeconds: (row.bootSeconds ?? 0) - 1800 }));
@@ -104,7 +104,7 @@ t.test('finds gaps between stored samples, across all pages', async (t) => {
   const suspend: ClockEvent = { ...event, kind: 'suspend', seconds: 590 };
   t.match(await read(t, without, [suspend]), { gaps: { longestSeconds: 11, gaps: [{ seconds: 11, excused: 'suspended for 590 s' }] } });
   const forward: ClockEvent = { ...event, kind: 'step', seconds: 590 };
-  t.match(await read(t, without, [forward]), { gaps: { gaps: [{ seconds: 11, excused: 'the clock was put forward by 590 s' }] } });
+  t.match(await read(t, without, [forward]), { gaps: { gaps: [{ seconds: 11, excused: 'the clock was set forward by 590 s' }] } });
   const off: ClockEvent = { ...event, kind: 'off', seconds: 0 };
   t.match(await read(t, without, [off]), { gaps: { gaps: [{ seconds: 601, remark: 'the machine was off' }] } });
   const back: ClockEvent = { ...event, kind: 'step', seconds: -400 };

@@ -19,7 +19,7 @@ const OFF = 'the machine was off';
 function excuses(events: readonly ClockEvent[]): string {
   return events
     .filter(({ kind, seconds }) => kind === 'suspend' || seconds > 0)
-    .map(({ kind, seconds }) => (kind === 'suspend' ? `suspended for ${seconds} s` : `the clock was put forward by ${seconds} s`))
+    .map(({ kind, seconds }) => (kind === 'suspend' ? `suspended for ${seconds} s` : `the clock was set forward by ${seconds} s`))
     .join(', ');
 }
 
@@ -54,7 +54,7 @@ export function rowGaps(
     const back = between.filter(({ kind, seconds: step }) => kind === 'step' && step < 0);
     const remarks = [
       ...(between.some(({ kind }) => kind === 'off') ? [OFF] : []),
-      ...back.map(({ seconds: step }) => `the clock was put back by ${-step} s`),
+      ...back.map(({ seconds: step }) => `the clock was set back by ${-step} s`),
     ];
     gaps.push({ from: isoUtc(from.ms), to: isoUtc(to.ms), seconds, excused: excuses(between), remark: remarks.join(', ') });
   }

@@ -108,8 +108,8 @@ t.test('a clock step is listed, and is neither a gap nor missing time', async (t
     });
     const steps = rowsOf(of.uptime, /clock/).map(([, what, seconds]) => [what, seconds]);
     const [forward, back] = [
-      ['clock put forward', Math.abs(step) / 1000],
-      ['clock put back', -Math.abs(step) / 1000],
+      ['clock set forward', Math.abs(step) / 1000],
+      ['clock set back', -Math.abs(step) / 1000],
     ];
     t.same(steps, step > 0 ? [forward, back] : [back, forward], String(step));
     t.equal(of.uptime.verdict, 'PASS', String(step));

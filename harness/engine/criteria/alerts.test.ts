@@ -40,7 +40,7 @@ t.test('passes with open WARNING and ERROR alerts if both sources agree', async 
   const open = [warning, episode('n/temperature/3', 'ERROR')];
   t.same([alerts({ openByRest: open, openByTopic: [...open].reverse() }).verdict], ['PASS']);
   const differing = alerts({ openByRest: open, openByTopic: [warning] });
-  t.same([differing.verdict, differing.missing], ['INCOMPLETE', ['/alerts and the topic do not agree on what is open: n/temperature/3']]);
+  t.same([differing.verdict, differing.missing], ['INCOMPLETE', ['/alerts and the topic differ in open alerts: n/temperature/3']]);
   t.equal(alerts({ openByRest: [warning], openByTopic: open }).verdict, 'INCOMPLETE');
   const crossed = alerts({ openByRest: [episode('b', 'ERROR'), episode('a', 'ERROR')], openByTopic: [episode('c', 'ERROR')] });
   t.match(crossed.missing, [/: a, b, c$/]);
@@ -53,7 +53,10 @@ t.test('is INCOMPLETE without one of the sources, and has no measured value with
   t.match(silent.summary, 'no subscription');
   t.same(alerts({ openByTopic: null }).missing, ['the alerts of the topic']);
   const unasked = alerts({ openByRest: null });
-  t.same([unasked.verdict, unasked.missing, unasked.measured.value], ['INCOMPLETE', ['what /alerts lists as open at the end'], 0]);
+  t.same(
+    [unasked.verdict, unasked.missing, unasked.measured.value],
+    ['INCOMPLETE', ['the open alerts that /alerts returns at the end'], 0],
+  );
   const neither = alerts({ openByRest: null, openByTopic: null });
   t.same([neither.verdict, neither.missing.length, neither.measured.value, neither.margin], ['INCOMPLETE', 2, null, null]);
   t.equal(alerts({ openByRest: null, openByTopic: [warning] }).missing.length, 1, 'what is not known does not differ');

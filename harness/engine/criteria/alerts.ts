@@ -8,9 +8,9 @@ export function judgeAlerts({ alerts }: Evidence): Judgement {
   const critical = criticalIds(alerts);
   const differing = openByRest === null || openByTopic === null ? [] : difference(openByRest, openByTopic);
   const missing: string[] = [];
-  if (openByRest === null) missing.push('what /alerts lists as open at the end');
+  if (openByRest === null) missing.push('the open alerts that /alerts returns at the end');
   if (openByTopic === null) missing.push(alerts.reason ?? 'the alerts of the topic');
-  if (differing.length > 0) missing.push(`/alerts and the topic do not agree on what is open: ${differing.join(', ')}`);
+  if (differing.length > 0) missing.push(`/alerts and the topic differ in open alerts: ${differing.join(', ')}`);
   const limit = { comparison: '<=', value: 0, unit: '' } as const;
   const verdict = critical.length > 0 ? 'FAIL' : missing.length > 0 ? 'INCOMPLETE' : 'PASS';
   const known = openByRest !== null || openByTopic !== null;

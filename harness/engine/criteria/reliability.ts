@@ -25,7 +25,7 @@ export function judgeReliability({ reliability }: Evidence): Judgement {
     requirement: 'health metrics published at more than 99 % of the expected rate',
     formula:
       'received ÷ expected > 99 %; expected = ⌊Hz × CLOCK_MONOTONIC seconds⌋ of each observed span (without suspends, monitoring gaps and stalls of the observer; with the downtime of the service); ' +
-      'received = statuses of the node stamped in it, of which the same stamp within five minutes counts once, unless the clock was put back in between; ' +
+      'received = statuses of the node with a timestamp in it; equal timestamps within five minutes count once, unless the clock was set back in between; ' +
       'FAIL only if counting every status without a subscription as received would not reach the limit',
     measured: { label: 'received of expected', value: percent, unit: '%' },
     limit,

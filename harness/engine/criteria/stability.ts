@@ -7,7 +7,7 @@ import type { Point } from '../theil-sen.ts';
 
 const LIMIT_PERCENT = 10;
 const LEAST_MEDIANS = 3;
-/** The required share of the five-minute medians that the run should have. */
+/** The required share of the five-minute medians expected medians. */
 const LEAST_SHARE = 0.9;
 const DAY_SECONDS = 86_400;
 const FORECAST_DAYS = 90;
@@ -56,7 +56,7 @@ export function judgeStability(evidence: Evidence): Judgement {
     verdict,
     requirement: 'memory usage variance below 10 %',
     formula:
-      '(max − min) ÷ median × 100 < 10 %, of the medians of every five minutes (from the start of each run of the service) of the resident memory (VmRSS) of the main process, from one hour after each start on; ' +
+      '(max − min) ÷ median × 100 < 10 %, over the five-minute medians (counted from the start of each run of the service) of the resident memory (VmRSS) of the main process, without the first hour after each start; ' +
       'slope: Theil–Sen, the median of the slopes between all pairs of these medians of one run',
     measured: { label: 'spread', value: known?.percent ?? null, unit: '%' },
     limit,
@@ -70,10 +70,10 @@ export function judgeStability(evidence: Evidence): Judgement {
       { label: 'highest median', value: megabytes(variance?.max), unit: 'MB' },
       { label: 'median of the medians', value: megabytes(variance?.median), unit: 'MB' },
       { label: 'five-minute medians', value: count, unit: '' },
-      { label: 'that the run should have', value: expected, unit: '' },
+      { label: 'expected medians', value: expected, unit: '' },
       { label: 'slope', value: megabytesADay, unit: 'MB/d', informative: true },
       {
-        label: 'which in 90 days makes',
+        label: 'growth in 90 days',
         value: megabytesADay === null ? null : megabytesADay * FORECAST_DAYS,
         unit: 'MB',
         informative: true,

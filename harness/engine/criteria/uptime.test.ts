@@ -76,7 +76,7 @@ t.test('is INCOMPLETE if the run was planned for less than 168 h, has not ended 
   t.match(uptime({ plannedSeconds: WEEK * 2, ended: false }), { verdict: 'INCOMPLETE', missing: [/planned end/] });
   t.equal(uptime({ plannedSeconds: WEEK * 2 }).verdict, 'PASS');
   const unseen = uptime({ runs: [] });
-  t.same([unseen.verdict, unseen.missing], ['INCOMPLETE', ['no run of the service was seen']]);
+  t.same([unseen.verdict, unseen.missing], ['INCOMPLETE', ['no run of the service was observed']]);
   t.equal(unseen.evidence.find(({ label }) => label === 'restarts')?.value, 0);
 });
 
@@ -85,7 +85,7 @@ t.test('fails if the service was not seen in the last five minutes', async (t) =
   const silent = uptime({ lastSeenAt: WEEK - 300.5 });
   t.same([silent.verdict, silent.measured.value, silent.measured.unit, silent.margin], ['FAIL', 300.5, 's', -0.5]);
   t.same(silent.limit, { comparison: '<=', value: 300, unit: 's' });
-  t.match(silent.summary, 'No sign of the service');
+  t.match(silent.summary, 'The service was not seen');
   t.equal(uptime({ lastSeenAt: null }).verdict, 'FAIL');
   t.equal(uptime({ lastSeenAt: null, observed: [{ from: 0, to: 300, awakeSeconds: 300 }] }).verdict, 'INCOMPLETE');
 });
@@ -110,9 +110,9 @@ t.test('lists monitoring gaps, suspends and clock steps', async (t) => {
     ['1 d 03:46:40', '1 d 03:46:41', 1, 'the observer was not scheduled'],
   ]);
   t.same(judgement.tables[2]?.rows, [
-    ['0 d 00:08:20', 'clock put back', -60, 'back'],
+    ['0 d 00:08:20', 'clock set back', -60, 'back'],
     ['0 d 00:11:40', 'suspended', 3600, null],
-    ['0 d 00:15:00', 'clock put forward', 60, 'forth'],
+    ['0 d 00:15:00', 'clock set forward', 60, 'forth'],
   ]);
   const reported = Object.fromEntries(judgement.evidence.map(({ label, value }) => [label, value]));
   t.same([reported['suspended'], reported['monitoring gaps']], [1, 3661 / 3600]);

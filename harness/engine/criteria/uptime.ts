@@ -30,8 +30,8 @@ export function judgeUptime(evidence: Evidence): Judgement {
     missing.push(`the run was planned for ${formatDuration(evidence.plannedSeconds, 'h')}, the test takes 168 h`);
   } else if (observedSeconds < REQUIRED_SECONDS)
     missing.push(`${decimalDuration(REQUIRED_SECONDS - observedSeconds)} of 168 h remain to be observed`);
-  else if (!evidence.ended) missing.push('the run has not come to its planned end');
-  if (evidence.runs.length === 0) missing.push('no run of the service was seen');
+  else if (!evidence.ended) missing.push('the run has not reached its planned end');
+  if (evidence.runs.length === 0) missing.push('no run of the service was observed');
 
   const decided = decide(restarts, unseenSeconds, observedSeconds, missing.length > 0);
   return {
@@ -39,7 +39,7 @@ export function judgeUptime(evidence: Evidence): Judgement {
     title: 'Uptime',
     requirement: 'runs continuously for 168 hours with fewer than 3 restarts',
     formula:
-      'observed = Σ (to − from) over the observed spans, by CLOCK_BOOTTIME, suspends included, ≥ 168 h; restarts = runs of the service seen − 1 + restarts known only by the count of systemd, < 3; ' +
+      'observed = Σ (to − from) over the observed spans, by CLOCK_BOOTTIME, suspends included, ≥ 168 h; restarts = observed runs of the service − 1 + restarts known only from the counter of systemd, < 3; ' +
       'last seen before the end = end of the last observed span − last status or reading of the service, ≤ 300 s',
     ...decided,
     margin: marginOf(decided.measured.value ?? 0, decided.limit),
@@ -87,7 +87,7 @@ function decide(restarts: number, unseenSeconds: number, observedSeconds: number
       verdict: 'FAIL',
       measured: { label: 'last seen before the end', value: unseenSeconds, unit: 's' },
       limit: { comparison: '<=', value: UNSEEN_LIMIT_SECONDS, unit: 's' },
-      summary: `No sign of the service in the last ${decimalDuration(unseenSeconds)} (${observed}).`,
+      summary: `The service was not seen in the last ${decimalDuration(unseenSeconds)} (${observed}).`,
     };
   }
   return {
@@ -125,7 +125,7 @@ function clockTable({ suspends, clockSteps }: Evidence): Table {
   const rows = [
     ...suspends.map(({ at, seconds }) => ({ at, what: 'suspended', seconds, wall: null })),
     // Stryker disable next-line EqualityOperator: a step of 0 s is none
-    ...clockSteps.map(({ at, seconds, wall }) => ({ at, what: seconds > 0 ? 'clock put forward' : 'clock put back', seconds, wall })),
+    ...clockSteps.map(({ at, seconds, wall }) => ({ at, what: seconds > 0 ? 'clock set forward' : 'clock set back', seconds, wall })),
   ].sort((one, other) => one.at - other.at);
   return {
     title: 'Suspends and clock steps',

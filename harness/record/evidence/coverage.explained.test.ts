@@ -21,9 +21,9 @@ t.test('the length of a suspend or a forward step is excused and reported', asyn
   const suspend = explain({ from: T, to: T + 500_000, backSeconds: 0 }, [event(400, 450, 455)], []);
   t.same([suspend.seconds, suspend.excused], [100, 'suspended for 400 s']);
   const step = explain({ from: T, to: T + 500_000, backSeconds: 0 }, [event(400.1234567, 450, 455, 'step')], []);
-  t.same([step.seconds.toFixed(3), step.excused], ['99.877', 'the clock was put forward by 400.123 s']);
+  t.same([step.seconds.toFixed(3), step.excused], ['99.877', 'the clock was set forward by 400.123 s']);
   const both = explain({ from: T, to: T + 500_000, backSeconds: 0 }, [event(200, 300, 305), event(100, 450, 455, 'step')], []);
-  t.same([both.seconds, both.excused], [200, 'suspended for 200 s, the clock was put forward by 100 s']);
+  t.same([both.seconds, both.excused], [200, 'suspended for 200 s, the clock was set forward by 100 s']);
 });
 
 t.test('an event explains only the part of it that can lie in the gap', async (t) => {
@@ -50,7 +50,7 @@ t.test('an event explains only the part of it that can lie in the gap', async (t
 t.test('a clock that was set back excuses nothing and makes the gap longer', async (t) => {
   t.equal(secondsOf(0, 500, [event(-400, 250, 255, 'step')]), 500);
   const gap = explain({ from: T + 500_000, to: T + 1000, backSeconds: 600 }, [], []);
-  t.same([gap.seconds, gap.excused, gap.remark], [101, '', 'the clock was put back by 600 s']);
+  t.same([gap.seconds, gap.excused, gap.remark], [101, '', 'the clock was set back by 600 s']);
   t.equal(explain({ from: T + 500_000, to: T + 1000, backSeconds: 100 }, [], []).seconds, 0, 'never less than nothing');
 });
 
@@ -60,5 +60,5 @@ t.test('a machine that was off is noted and excuses nothing', async (t) => {
     explain({ from: T + from * 1000, to: T + to * 1000, backSeconds }, [], [off]).remark;
   t.equal(explain({ from: T, to: T + 500_000, backSeconds: 0 }, [], [off]).seconds, 500);
   t.same([gap(0, 500), gap(200, 300), gap(0, 100), gap(400, 500)], ['the machine was off', 'the machine was off', '', '']);
-  t.equal(gap(0, 500, 60.5), 'the machine was off, the clock was put back by 60.5 s');
+  t.equal(gap(0, 500, 60.5), 'the machine was off, the clock was set back by 60.5 s');
 });

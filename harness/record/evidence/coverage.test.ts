@@ -139,14 +139,14 @@ t.test('scans follow a clock that is set back', async (t) => {
   t.same([early.longestSeconds, early.unscannedSeconds, early.gaps.length], [301, 0, 1], 'of 599 in the old time and −400 in the new one');
   t.equal(early.gaps[0]?.remark, '');
   const down = back([scan(0, 600), scan(-700, 0, { first: ms(-400), count: 400 })], 0, 1300);
-  t.same([down.longestSeconds, down.gaps.map(({ remark }) => remark)], [301, ['the clock was put back by 1300 s']]);
+  t.same([down.longestSeconds, down.gaps.map(({ remark }) => remark)], [301, ['the clock was set back by 1300 s']]);
   const near = back([scan(0, 600), scan(-700, 0, { first: ms(-660), count: 660 })], 0, 1300);
   t.same([near.longestSeconds, near.gaps], [41, []], 'of which the stamps show less than nothing');
   t.equal(back([scan(0, 3600), scan(3000, 6000, { count: 3600 }), scan(6000, 7000)], 7000).unscannedSeconds, 0);
   const seam = back([scan(0, 3600), scan(3599, 6000, { count: 2402 })], 6000);
   t.equal(seam.unscannedSeconds, 600, 'a second is no going back');
   const twice = back([scan(0, 3600), scan(3000, 6000, { count: 3600 }), scan(5000, 7000, { first: ms(6000), count: 1000 })], 7000);
-  t.equal(twice.longestSeconds, 1, 'each time it is put back counts once');
+  t.equal(twice.longestSeconds, 1, 'each time it is set back counts once');
 });
 
 t.test('only scans that share stamps can hide a gap', async (t) => {

@@ -175,10 +175,10 @@ export function explain({ from, to, backSeconds }: StampRange, events: readonly 
     if (skipped <= 0) continue;
     seconds -= skipped / 1000;
     const length = `${Math.round(event.seconds * 1000) / 1000} s`;
-    excused.push(event.kind === 'suspend' ? `suspended for ${length}` : `the clock was put forward by ${length}`);
+    excused.push(event.kind === 'suspend' ? `suspended for ${length}` : `the clock was set forward by ${length}`);
   }
   const remarks = offs.some((off) => off.from < to && off.to > from) ? ['the machine was off'] : [];
-  if (backSeconds > 0) remarks.push(`the clock was put back by ${Math.round(backSeconds * 1000) / 1000} s`);
+  if (backSeconds > 0) remarks.push(`the clock was set back by ${Math.round(backSeconds * 1000) / 1000} s`);
   return { from: isoUtc(from), to: isoUtc(to), seconds: Math.max(0, seconds), excused: excused.join(', '), remark: remarks.join(', ') };
 }
 

@@ -165,8 +165,8 @@ t.test('a run began after the previous one was last seen, and before it was firs
     return runs.last?.from;
   };
   t.equal(from(stamp(90), moment(120)), 90);
-  t.equal(from(stamp(-5000), moment(120)), 60, 'a clock that was put forward since');
-  t.equal(from(stamp(5000), moment(120)), 120, 'a clock that was put back since');
+  t.equal(from(stamp(-5000), moment(120)), 60, 'a clock that was set forward since');
+  t.equal(from(stamp(5000), moment(120)), 120, 'a clock that was set back since');
   t.equal(from('not known', moment(120)), 120);
   const first = new ServiceRuns();
   first.recorded(entry(500, { cause: 'first' }), moment(1));

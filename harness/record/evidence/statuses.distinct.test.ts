@@ -63,7 +63,7 @@ t.test('after the clock was set back, a repeated stamp is another status', async
 
 t.test('a status is placed by the clock before or after a step', async (t) => {
   const forward = interval(60, { wallOffsets: [OFFSET + 3600, OFFSET] });
-  t.same(places(new StatusDeduplicator(), received([10]), forward), [10], 'before it was put forward');
+  t.same(places(new StatusDeduplicator(), received([10]), forward), [10], 'before it was set forward');
   t.same(places(new StatusDeduplicator(), received([50], 3600), forward), [50], 'after it');
   const back = interval(60, { wallOffsets: [OFFSET - 3600, OFFSET] });
   t.same(places(new StatusDeduplicator(), received([10]), back), [10]);
