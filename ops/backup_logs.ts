@@ -15,7 +15,7 @@ import type { Job, JobContext, JobResult } from './lib/job.ts';
 
 export const backupLogs: Job = {
   name: 'backup_logs',
-  summary: 'Make a backup of database, metrics, alerts, logs, configuration and journal, and copy it to other places',
+  summary: 'Make a backup of database, metrics, alerts, logs, configuration and journal, and copy it to other targets',
   usage: 'backup_logs [--dry-run]',
   help: `The archive <data>/backups/edge-health_<UTC time>.tar.zst gets its name after it was read back and compared; only then are backups beyond
 ops.backup.keep removed. Files with secrets are left out. restore_backup restores it; \`tar --zstd -tf FILE\` lists it.

@@ -55,7 +55,7 @@ export async function collectFiles({ config, configFile, dataFolder }: JobContex
     const found = await Promise.all([realpath(path), stat(path)]).catch((error) => unreadable(path, error));
     if (!found || secrets.has(found[0]) || !found[1].isFile()) return; // Secrets are already listed as left out.
     const { size } = found[1];
-    if (!isMemberName(name)) leftOut.push({ what: path, reason: 'its name is not a plain one' });
+    if (!isMemberName(name)) leftOut.push({ what: path, reason: 'its name is too long or has unsupported characters' });
     else if (name.startsWith('config/') && size > LARGEST_CONFIG_BYTES)
       leftOut.push({ what: path, reason: 'it is too large for a file of the configuration' });
     else {
@@ -111,7 +111,7 @@ export async function readJournal({ config, environment, signal }: JobContext): 
     const { exitCode, stderr, stdout } =
       await $`journalctl --no-pager --quiet --output=short-iso ${units} --since ${since} --lines ${JOURNAL_LINES}`;
     const [complaint = ''] = stderr.trim().split('\n');
-    if (exitCode === NOT_INSTALLED) return leftOut('there is no journalctl on this machine');
+    if (exitCode === NOT_INSTALLED) return leftOut('journalctl is not installed');
     if (exitCode !== 0) return leftOut(`journalctl failed (${exitCode ?? 'ended by a signal'}): ${complaint}`);
     if (stdout === '' && complaint !== '') return leftOut(`${complaint}; put the user into the group systemd-journal`);
     const text = Buffer.from(stdout);

@@ -76,7 +76,8 @@ function localFolder(target: string, { environment, signal }: JobContext): CopyT
   return {
     list: async () => {
       const real = await realpath(target).catch(() => null);
-      if (real === null || !(await stat(real)).isDirectory()) throw new Error(`there is no folder ${target}; make it, or mount its disk`);
+      if (real === null || !(await stat(real)).isDirectory())
+        throw new Error(`folder ${target} does not exist; create it, or mount its disk`);
       if (lacksItsMount(real, await readFile('/proc/self/mountinfo', 'utf8')))
         throw new Error(`no disk is mounted at ${target}; mount it, or remove it from ops.backup.copy_to`);
       await mkdir(folder, { mode: 0o750 }).catch((error: NodeJS.ErrnoException) => {

@@ -109,7 +109,7 @@ async function copyFile({ dataFolder, signal, space, target }: FetchOptions): Pr
   const path = join(dataFolder, DATABASE_FILE);
   await access(path).catch(({ code }: NodeJS.ErrnoException) => {
     const remedy = 'start the service (systemctl start edge-health, or npm start), or see --config and --url';
-    throw new NoDatabase(`${path} cannot be read (${code}), and the service does not answer; ${remedy}`);
+    throw new NoDatabase(`${path} cannot be read (${code}), and the service does not respond; ${remedy}`);
   });
   try {
     // Holds a read lock during the copy: a service that starts in the meantime finds the database busy, buffers its samples and retries.
@@ -121,7 +121,7 @@ async function copyFile({ dataFolder, signal, space, target }: FetchOptions): Pr
     const { errcode, message } = error as Error & { errcode?: number };
     if (errcode === undefined) throw error;
     if (errcode % 256 === BUSY)
-      throw new TryLater(`another process has the database ${path} open, but the service does not answer over REST`);
+      throw new TryLater(`another process has the database ${path} open, but the service does not respond over REST`);
     if (errcode % 256 === FULL) throw new NotEnoughSpace(`not enough disk space for a copy of ${path}; remove what is not needed there`);
     throw new NoDatabase(damaged(message, path));
   }

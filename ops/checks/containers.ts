@@ -171,9 +171,9 @@ function evaluateMissing(name: string, answers: readonly EngineAnswer[]): CheckR
     const why = failed.map((answer) => `${answer.engine}: ${answer.why}`).join('; ');
     return problem(`it cannot be inspected (${why})`, engineRemedy(first.engine, first.why));
   }
-  if (engines.length === 0) return unknown('there is neither docker nor podman', 'install one, or take it out of ops.check.containers');
+  if (engines.length === 0) return unknown('neither docker nor podman is installed', 'install one, or remove it from ops.check.containers');
   if (maybeThere) return unknown(`no such container of this user in ${engines.join(' or ')}`, `if it is root's: ${PODMAN_REMEDY}`);
-  return critical(`no such container in ${engines.join(' or ')}`, 'create it, or take it out of ops.check.containers');
+  return critical(`no such container in ${engines.join(' or ')}`, 'create it, or remove it from ops.check.containers');
 }
 
 /** One result per name. If both engines have a container of that name, the running one counts. */

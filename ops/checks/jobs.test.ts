@@ -83,7 +83,7 @@ t.test('judges whether alerts reach notifications', async (t) => {
   t.match(evaluateNotifications({ alerts: 'stream', since, problem: null }, at(900)), [{ status: 'OK' }]);
   t.match(evaluateNotifications({ alerts: 'unreachable', since, problem }, at(59)), [{ status: 'OK' }], 'the service may be starting');
   t.match(evaluateNotifications({ alerts: 'unreachable', since, problem }, at(60)), [
-    { status: 'WARNING', message: /no alerts reach them/ },
+    { status: 'WARNING', message: /no alerts received since/ },
   ]);
   t.match(evaluateNotifications({ alerts: 'polling', since, problem }, at(60)), [
     { name: 'notifications', status: 'WARNING', message: /polled since .*503/, remedy: /close other readers of \/events/ },

@@ -40,10 +40,10 @@ export function evaluateNotifications(state: OpsDocument['notifications'], nowMs
   if (!state) return [];
   const { alerts, problem, since } = state;
   const { ok, warning } = resultsFor('notifications', { alerts, since, problem });
-  if (alerts === 'stream' || nowMs - Date.parse(since) < LINK_MS) return [ok('alerts reach them')];
-  if (alerts === 'unreachable') return [warning(`no alerts reach them since ${since}: ${problem}`, JOURNAL)];
+  if (alerts === 'stream' || nowMs - Date.parse(since) < LINK_MS) return [ok('receiving alerts')];
+  if (alerts === 'unreachable') return [warning(`no alerts received since ${since}: ${problem}`, JOURNAL)];
   const remedy = `close other readers of /events, or raise rest.max_event_streams; ${JOURNAL}`;
-  return [warning(`alerts are polled since ${since}: ${problem}`, remedy)];
+  return [warning(`alerts have been polled since ${since}: ${problem}`, remedy)];
 }
 
 /** Whether the configuration schedules any job. */

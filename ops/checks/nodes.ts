@@ -19,7 +19,7 @@ export function evaluateNode(name: string, node: Node | undefined, maxAgeSeconds
   const hint = onGraph === null ? '' : onGraph ? '; it is on the graph but sends nothing' : '; it is not on the graph';
   const remedy = onGraph
     ? `see its log, and ros2 topic info -v /health_status`
-    : 'see whether it runs, is in the same network and ROS_DOMAIN_ID, and has this node_name (ops.check.nodes)';
+    : 'check that it runs, is in the same network and ROS_DOMAIN_ID, and has this node_name (ops.check.nodes)';
   return critical(`${what}${hint}`, remedy);
 }
 
@@ -45,7 +45,7 @@ export const checkNodes: Check = async (context) => {
   const isManual = context.trigger === 'manual';
   const answer = await context.service;
   if (answer.kind !== 'answer')
-    return names.map((name) => resultsFor(`node ${name}`).unknown('unknown: no response from the service', 'see the service first'));
+    return names.map((name) => resultsFor(`node ${name}`).unknown('unknown: no response from the service', 'check the service first'));
   if (names.length === 0) return answer.status.nodes.map((node) => describeNode(node, isManual));
   const known = new Map(answer.status.nodes.map((node) => [node.node_name, node]));
   const evaluate = (graph: readonly string[] | null): CheckResult[] =>

@@ -20,7 +20,7 @@ export function evaluatePower({ throttled, throttleEvents, undervoltage }: Power
       `the CPU was throttled by its temperature ${throttled} times since the last check`,
       'improve the cooling, or lower the load',
     );
-  return ok(undervoltage === null ? 'no throttling since the last check' : 'the supply voltage is right');
+  return ok(undervoltage === null ? 'no throttling since the last check' : 'the supply voltage is OK');
 }
 
 export const checkPower: Check = async ({ counters, service }) => {

@@ -27,7 +27,7 @@ const aged = (age: number | null, uptime = 600): StatusDocument =>
   status({ nodes: [{ ...local, age_seconds: age }], uptime_seconds: uptime });
 
 t.test('judges the age of the last sample', async (t) => {
-  t.match(evaluateAnswer(aged(0.4), 0.012, 10), { status: 'OK', message: 'answers in 12 ms, last sample 0.4 s old' });
+  t.match(evaluateAnswer(aged(0.4), 0.012, 10), { status: 'OK', message: 'responded in 12 ms, last sample 0.4 s old' });
   t.match(evaluateAnswer(aged(10), 0, 10), { status: 'OK' });
   t.match(evaluateAnswer(aged(10.1), 0, 10), {
     status: 'CRITICAL',

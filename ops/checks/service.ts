@@ -59,9 +59,9 @@ export function evaluateAnswer(status: StatusDocument, seconds: number, maxAgeSe
       ? ok('has just started')
       : critical(`it has taken no sample since its start ${Math.round(uptime_seconds)} s ago; ${allowed}`, RESTART);
   if (age > maxAgeSeconds) return critical(`its last sample is ${age.toFixed(1)} s old; ${allowed}`, RESTART);
-  if (seconds > SLOW_SECONDS) return warning(`it took ${seconds.toFixed(1)} s to respond`, 'see what loads this machine: top, iotop');
+  if (seconds > SLOW_SECONDS) return warning(`it took ${seconds.toFixed(1)} s to respond`, 'find what loads this machine: top, iotop');
   if (local?.status === 'UNKNOWN') return warning('nothing can be measured', 'edge-health sensors, and collectors in /status');
-  return ok(`answers in ${measured.answer_milliseconds} ms, last sample ${age.toFixed(1)} s old`);
+  return ok(`responded in ${measured.answer_milliseconds} ms, last sample ${age.toFixed(1)} s old`);
 }
 
 const ALERTS_NAMED = 3;
@@ -108,17 +108,17 @@ const MIN_RATE = 0.99;
 export function evaluateRate({ publish, uptime_seconds }: StatusDocument): CheckResult {
   const { configured_hertz, measured_hertz, missed } = publish;
   const { ok, warning } = resultsFor('publish rate', { configured_hertz, measured_hertz, missed });
-  if (measured_hertz === null || uptime_seconds < RATE_AFTER_SECONDS) return ok('measured from two minutes after the start on');
+  if (measured_hertz === null || uptime_seconds < RATE_AFTER_SECONDS) return ok('not measured before two minutes after the start');
   const percent = (100 * measured_hertz) / configured_hertz;
   const message = `${measured_hertz} Hz, ${percent.toFixed(1)} % of ${configured_hertz} Hz`;
   if (measured_hertz >= MIN_RATE * configured_hertz) return ok(message);
-  return warning(message, 'see what loads this machine: top; or lower publish_frequency');
+  return warning(message, 'find what loads this machine: top; or lower publish_frequency');
 }
 
 export function evaluateConfiguration({ config: { file, loaded, problem } }: StatusDocument): CheckResult {
   const { ok, warning } = resultsFor('configuration', { file });
   if (problem === null) return ok(`in force since ${loaded}`);
-  return warning(`the last reload changed nothing: ${problem}`, `edge-health check-config ${file}; systemctl reload edge-health`);
+  return warning(`the last reload was refused: ${problem}`, `edge-health check-config ${file}; systemctl reload edge-health`);
 }
 
 export function evaluateRos({ ros: { domain_id, peers, problem, subscribers, transport } }: StatusDocument): CheckResult {

@@ -27,7 +27,7 @@ export function installedUnit(units: Awaited<CheckContext['units']>, id: string)
 
 /** sysexits codes after which systemd does not restart the service. */
 const FINAL_EXITS: Readonly<Record<string, readonly [what: string, remedy: string]>> = {
-  64: ['it was started with wrong arguments', 'compare with systemctl cat'],
+  64: ['it was started with invalid arguments', 'compare with systemctl cat'],
   69: ['something is not installed', 'see journalctl -u'],
   78: ['its configuration has errors', 'edge-health check-config lists them'],
 };
@@ -36,7 +36,7 @@ const FINAL_EXITS: Readonly<Record<string, readonly [what: string, remedy: strin
 const RESULTS: Readonly<Record<string, string>> = {
   watchdog: 'it hung and was killed by the watchdog',
   'oom-kill': 'it was killed: out of memory',
-  'start-limit-hit': 'it failed too often in a row',
+  'start-limit-hit': 'it failed too often',
   signal: 'it was killed',
   'core-dump': 'it crashed',
   timeout: 'it did not start or stop in time',

@@ -39,7 +39,7 @@ t.test('each target fails independently of the others', async (t) => {
     ['WARNING', 'WARNING', 'WARNING', 'WARNING', 'OK'],
   );
   t.match(text, /^OK {8}backup: /);
-  t.match(text, /WARNING {3}copy to \/nowhere\/at\/all: there is no folder .*make it, or mount its disk.*tries again/);
+  t.match(text, /WARNING {3}copy to \/nowhere\/at\/all: folder .* does not exist; create it, or mount its disk.*tries again/);
   t.match(text, /copy to relative\/folder: not a target; use an absolute folder/);
   t.match(text, /copy to rsync:.*: rsync (failed|is not installed)/);
   t.match(text, /copy to s3:\/\/: the bucket is missing/);
