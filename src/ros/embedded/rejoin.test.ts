@@ -1,6 +1,7 @@
 import t from 'tap';
+import { Wire } from '../../rtps/testing/memory-network.ts';
 import type { DiscoverySettings } from '../graph.ts';
-import { addressesOf, isLoopbackOnly } from './rejoin.ts';
+import { addressesOf, isLoopbackOnly, RejoiningSession } from './rejoin.ts';
 
 async function addresses(discovery: Partial<DiscoverySettings>): Promise<{ found: string[]; lines: string[] }> {
   const lines: string[] = [];
@@ -29,4 +30,51 @@ t.test('with LOCALHOST other interfaces are used only for static peers', async (
   t.ok(isLoopbackOnly(discovery));
   t.notOk(isLoopbackOnly({ ...discovery, staticPeers: ['10.0.0.7'] }));
   t.notOk(isLoopbackOnly({ ...discovery, discoveryRange: 'SUBNET' }));
+});
+
+t.test('a session is replaced only once its start has ended, since all sessions use the same network', async (t) => {
+  const events: string[] = [];
+  const starts: { readonly succeed: () => void; readonly fail: () => void }[] = [];
+  const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+  const options = {
+    discovery: { domainId: 0, discoveryRange: 'SUBNET', staticPeers: [] } as const,
+    log: () => undefined,
+    monotonicSeconds: () => 0,
+    wallMilliseconds: () => 0,
+    network: new Wire().host({ lan: '10.0.0.1' }),
+  };
+  let sessions = 0;
+  const rejoining = new RejoiningSession(options, () => {
+    sessions += 1;
+    const number = sessions;
+    return {
+      start: () => {
+        events.push(`start ${number}`);
+        return new Promise<void>((resolve, reject) => starts.push({ succeed: resolve, fail: () => reject(new Error('no port')) }));
+      },
+      stop: () => void events.push(`stop ${number}`),
+    };
+  });
+  const started = rejoining.start();
+  await settled();
+  starts[0]?.succeed();
+  await started;
+  rejoining.rejoin('the address was removed');
+  rejoining.rejoin('observation started');
+  rejoining.rejoin('observation stopped');
+  await settled();
+  t.same(events.splice(0), ['start 1', 'stop 1', 'start 2']);
+  starts[1]?.succeed();
+  await settled();
+  t.same(events.splice(0), ['stop 2', 'start 3'], 'once for all requests');
+  rejoining.rejoin('the address was removed');
+  starts[2]?.fail();
+  await settled();
+  t.same(events.splice(0), ['stop 3', 'start 4']);
+  t.match(rejoining.problem, /no port/);
+  rejoining.rejoin('the address was removed');
+  rejoining.stop();
+  starts[3]?.succeed();
+  await settled();
+  t.same(events, ['stop 4'], 'not after the end');
 });

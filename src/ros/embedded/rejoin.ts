@@ -43,6 +43,10 @@ export class RejoiningSession<S extends Joined> {
   /** Addresses for discovery by unicast, resolved once, at the start. */
   #staticPeers: readonly string[] = [];
   #rejoinTimer: NodeJS.Timeout | null = null;
+  /** A new session is being started in `rejoin`. */
+  #isRejoining = false;
+  /** The reason of a rejoin that was requested meanwhile; null: none. */
+  #nextReason: string | null = null;
   #problem: string | null = null;
   #stopped = false;
 
@@ -92,27 +96,38 @@ export class RejoiningSession<S extends Joined> {
 
   /**
    * Joins again with a new GUID. Not every implementation accepts a changed address of a known participant; some would continue to
-   * send to the removed one.
+   * send to the removed one. All sessions use the same network, which has one set of sockets, so while a session is being started the
+   * next one has to wait.
    */
   rejoin(reason: string): void {
+    if (this.#isRejoining) this.#nextReason = reason;
+    else if (this.#session && !this.#stopped) void this.#replace(this.#session, reason);
+  }
+
+  async #replace(old: S, reason: string): Promise<void> {
     const { log } = this.#options;
-    const old = this.#session;
-    if (!old || this.#stopped) return;
+    if (this.#rejoinTimer) clearTimeout(this.#rejoinTimer);
+    this.#isRejoining = true;
     old.stop();
     const session = this.#newSession(old);
     this.#session = session;
-    session.start().then(
-      () => {
-        this.#problem = null;
-        log('notice', 'joined the ROS 2 graph again', { reason });
-      },
-      (error: Error) => {
-        if (this.#stopped) return;
-        this.#problem = `cannot join the ROS 2 graph: ${error.message}`;
-        log('error', 'cannot join the ROS 2 graph; will retry', { error: error.message });
-        this.#rejoinTimer = setTimeout(() => this.rejoin(reason), REJOIN_AGAIN_MS);
-      },
+    const error = await session.start().then(
+      () => null,
+      (failure: Error) => failure,
     );
+    this.#isRejoining = false;
+    if (this.#stopped) return;
+    if (error) {
+      this.#problem = `cannot join the ROS 2 graph: ${error.message}`;
+      log('error', 'cannot join the ROS 2 graph; will retry', { error: error.message });
+      this.#rejoinTimer = setTimeout(() => this.rejoin(reason), REJOIN_AGAIN_MS);
+    } else {
+      this.#problem = null;
+      log('notice', 'joined the ROS 2 graph again', { reason });
+    }
+    const next = this.#nextReason;
+    this.#nextReason = null;
+    if (next !== null) this.rejoin(next);
   }
 
   #newSession(former: S | null): S {
