@@ -2,6 +2,7 @@ import t, { type Test } from 'tap';
 import type { Alert } from '../../core/alerts/alert.ts';
 import type { HealthStatus } from '../../core/health-status.ts';
 import type { LocalWriter } from '../../rtps/endpoints/endpoints.ts';
+import { Participant } from '../../rtps/participant.ts';
 import { type MemoryNetwork, Wire } from '../../rtps/testing/memory-network.ts';
 import { participantOn, type TestParticipant } from '../../rtps/testing/participants.ts';
 import { VirtualTime } from '../../rtps/testing/virtual-time.ts';
@@ -95,6 +96,19 @@ t.test('receives all topics of the types, also with a lower QoS', async (t) => {
   for (const [i, one] of writers.entries()) publish(one, i);
   await time.pass(1);
   t.same(statuses.map(({ topic }) => topic).sort(), ['/health_status', '/well/being']);
+});
+
+t.test('the readers of a topic are removed with its last publisher', async (t) => {
+  const { other, subscription, time, writer } = rig(t, { healthStatus: null, alerts: null });
+  const removals = t.capture(Participant.prototype, 'removeReader', Participant.prototype.removeReader);
+  // The first 32 readers are announced to all participants and stay.
+  for (let robot = 1; robot <= 40; robot += 1) writer(`rt/robot${robot}/health_status`);
+  await subscription.start();
+  await other.start();
+  await time.pass(3);
+  other.stop();
+  await time.pass(1);
+  t.equal(removals.args().length, 8);
 });
 
 t.test('an invalid health status is refused and logged', async (t) => {

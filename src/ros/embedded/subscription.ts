@@ -33,6 +33,7 @@ class Session implements Joined {
       ...participant,
       name: `/${nodeName}`,
       onRemoteWriter: (endpoint) => this.#readers.onRemoteWriter(endpoint),
+      onRemoteGone: (guid, hasLeft) => this.#readers.onRemoteGone(guid, hasLeft),
     });
     const graph = new NodeGraph(this.#participant, '/');
     const publishGraph = (): void => {
