@@ -85,7 +85,7 @@ for (const [who, where] of [
     t.equal(own.writer.state.readerCount, 1);
     await time.pass(3);
     t.ok(own.participant.isProven(friend.participant.prefix));
-    t.equal(own.participant.addressOf(friend.writer.guid), where);
+    t.equal(own.participant.locatorsOf(friend.participant.prefix)[0]?.address, where);
     wire.onFlight = () => undefined;
     write(friend, 'true again');
     write(own, 'to the friend');
@@ -123,9 +123,9 @@ t.test('a claimed GUID is released to its real owner', async (t) => {
   own.network.inject(name.announcement(), '10.0.0.2', true);
   await time.pass(1);
   t.ok(own.participant.isProven(name.prefix));
-  t.equal(own.participant.addressOf(name.guid(true, 1)), '10.0.0.2');
+  t.equal(own.participant.locatorsOf(name.prefix)[0]?.address, '10.0.0.2');
   own.network.inject(thief.announcement(), ATTACKER, true);
-  t.equal(own.participant.addressOf(name.guid(true, 1)), '10.0.0.2');
+  t.equal(own.participant.locatorsOf(name.prefix)[0]?.address, '10.0.0.2');
 });
 
 t.test('machines with two networks in common', async (t) => {
@@ -150,5 +150,5 @@ t.test('machines with two networks in common', async (t) => {
   write(a, 'by the other way');
   await time.pass(30);
   t.equal(b.reader.samples.at(-1), 'by the other way');
-  t.equal(a.participant.addressOf(b.writer.guid), '10.0.9.2');
+  t.equal(a.participant.locatorsOf(b.participant.prefix)[0]?.address, '10.0.9.2');
 });

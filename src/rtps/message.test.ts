@@ -84,7 +84,7 @@ const DRAWN: Record<string, { kind: number; flags?: number; parts: Part[]; read:
   heartbeatFrag: {
     kind: KIND.HEARTBEAT_FRAG,
     parts: [...ends, sn(3), u32(12), u32(4)],
-    read: { kind: 'heartbeatFrag', ...fromWriter, sequenceNumber: 3, lastFragment: 12 },
+    read: { kind: 'heartbeatFrag', ...fromWriter, sequenceNumber: 3 },
   },
   gap: {
     kind: KIND.GAP,
@@ -125,8 +125,9 @@ t.test('truncated submessages are refused', async (t) => {
   for (const [what, { kind, flags = 0, parts }] of Object.entries(DRAWN)) {
     const whole = submessage(kind, parts, { flags });
     const needed = kind === KIND.DATA ? 24 : kind === KIND.DATA_FRAG ? 36 : whole.length;
-    // The counts of NACK_FRAG and HEARTBEAT_FRAG are ignored.
-    const looked = kind === KIND.NACK_FRAG || kind === KIND.HEARTBEAT_FRAG ? needed - 4 : needed;
+    // The count of NACK_FRAG, and the count and the last fragment of HEARTBEAT_FRAG, are ignored.
+    const ignored = kind === KIND.HEARTBEAT_FRAG ? 8 : kind === KIND.NACK_FRAG ? 4 : 0;
+    const looked = needed - ignored;
     for (let octets = 4; octets < looked; octets += 1) {
       const cut = Buffer.from(whole.subarray(0, octets));
       cut.writeUInt16LE(octets - 4, 2);

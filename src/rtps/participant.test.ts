@@ -27,7 +27,7 @@ t.test('two participants discover each other and exchange samples, a late joiner
   t.equal(b.reader.samples.at(-1), 'one');
   t.same(a.reader.samples, ['two']);
   t.equal(a.participant.peerCount, 1);
-  t.equal(a.participant.addressOf(b.writer.guid), '10.0.0.2');
+  t.equal(a.participant.locatorsOf(b.participant.prefix)[0]?.address, '10.0.0.2');
 
   const flights: Flight[] = [];
   wire.onFlight = (flight) => flights.push(flight);

@@ -109,7 +109,6 @@ export class Participant implements MessageHandler {
   #isOpen = false;
   #isStopped = false;
   #hasWork = false;
-  #received = 0;
   #refused = 0;
 
   constructor(options: ParticipantOptions) {
@@ -193,11 +192,6 @@ export class Participant implements MessageHandler {
     return this.#endpoints.matchedCount;
   }
 
-  /** Received datagrams with an RTPS header. */
-  get received(): number {
-    return this.#received;
-  }
-
   /** Datagrams and samples that were malformed, and announcements beyond the limit. */
   get refused(): number {
     return this.#refused + this.#peers.refused;
@@ -252,11 +246,6 @@ export class Participant implements MessageHandler {
     this.#agenda.set(Number.POSITIVE_INFINITY);
     this.#isOpen = false;
     this.#options.network.close();
-  }
-
-  /** The address to which datagrams for a peer are sent, for logs; null: the peer is not known. */
-  addressOf(guid: Guid): string | null {
-    return this.#peers.get(prefixOf(guid))?.meta.address ?? null;
   }
 
   isOwnAddress(address: string): boolean {
@@ -345,7 +334,6 @@ export class Participant implements MessageHandler {
     if (localhostOnly && !this.isOwnAddress(source.address) && !staticPeers.includes(source.address)) return;
     this.#arrival = { source, viaMulticast, octets: datagram.length };
     this.#senderPeer = undefined;
-    this.#received += 1;
     this.#isBusy = true;
     try {
       readMessage(datagram, this.#options.prefix, this);

@@ -107,7 +107,6 @@ t.test('endpoints: topic, type, user data and QoS', async (t) => {
         topic: 'rt/health_status',
         type: 'edge_health_interfaces::msg::dds_::HealthStatus_',
         userData: /^typehash=RIHS01_[0-9a-f]{64};$/,
-        expectsInlineQos: false,
       });
     }
     const own = { ...OWN_QOS, reliable: true, durability: 1 };

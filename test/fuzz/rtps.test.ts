@@ -49,7 +49,7 @@ t.test(`${COUNT} mutated datagrams, seed ${SEED}`, async (t) => {
 
   // Mostly the address of its sender: from another address nothing of it would be read.
   const sourceOf = (datagram: Buffer): string => {
-    const known = random() < 0.8 && datagram.length >= 20 ? participant.addressOf(datagram.toString('hex', 8, 20)) : null;
+    const known = random() < 0.8 && datagram.length >= 20 ? participant.locatorsOf(datagram.toString('hex', 8, 20))[0]?.address : null;
     return known ?? (SOURCES[Math.floor(random() * SOURCES.length)] as string);
   };
   const heapBefore = heapOctets();

@@ -80,7 +80,7 @@ t.test('an endpoint is written and read back', async (t) => {
     [false, 0],
   ] as const) {
     const qos = { ...OWN_QOS, reliable, durability };
-    t.same(readEndpoint(list(endpointPayload({ ...endpoint, qos }, 10)), true), { ...endpoint, qos, unicast: [], expectsInlineQos: false });
+    t.same(readEndpoint(list(endpointPayload({ ...endpoint, qos }, 10)), true), { ...endpoint, qos, unicast: [] });
   }
 });
 
@@ -100,12 +100,10 @@ t.test('all parameters of an endpoint are read', async (t) => {
     .uint32(PID.OWNERSHIP, 1)
     .bytes(PID.PARTITION, Buffer.from('02000000020000006100000003000000622a0000', 'hex'))
     .locator(PID.UNICAST_LOCATOR, { address: '10.0.0.9', port: 9000 })
-    .bytes(PID.EXPECTS_INLINE_QOS, Buffer.from([1]))
     .payload();
   const read = readEndpoint(list(payload), true);
   t.match(read.qos, { deadlineSeconds: 1.5, liveliness: 2, livelinessLeaseSeconds: 3, ownership: 1, partitions: ['a', 'b*'] });
   t.same(read.unicast, [{ address: '10.0.0.9', port: 9000 }]);
-  t.ok(read.expectsInlineQos);
 });
 
 t.test('an endpoint without a required parameter is refused', async (t) => {

@@ -39,7 +39,6 @@ export interface EndpointData {
   readonly qos: Qos;
   /** Its own locators; empty: the default ones of its participant. */
   readonly unicast: readonly Locator[];
-  readonly expectsInlineQos: boolean;
 }
 
 /** 8.5.3.2: default of leaseDuration. */
@@ -103,7 +102,7 @@ export function readParticipant(list: ParameterList, domain: number): Participan
   };
 }
 
-export function endpointPayload(endpoint: Omit<EndpointData, 'unicast' | 'expectsInlineQos'>, historyDepth: number): Buffer {
+export function endpointPayload(endpoint: Omit<EndpointData, 'unicast'>, historyDepth: number): Buffer {
   const list = new ParameterWriter()
     .guid(PID.ENDPOINT_GUID, endpoint.guid)
     .guid(PID.PARTICIPANT_GUID, guidOf(prefixOf(endpoint.guid), ENTITY.PARTICIPANT))
@@ -143,7 +142,6 @@ export function readEndpoint(list: ParameterList, isWriter: boolean): EndpointDa
       partitions: list.texts(PID.PARTITION),
     },
     unicast: list.locators(PID.UNICAST_LOCATOR),
-    expectsInlineQos: (list.bytes(PID.EXPECTS_INLINE_QOS, 1)?.[0] ?? 0) !== 0,
   };
 }
 

@@ -121,7 +121,6 @@ t.test('a sample that is never sent does not block the following ones', async (t
     now += 1;
   }
   t.same(delivered, ['2']);
-  t.equal(reader.skipped, 1);
   t.ok(now > 30 && now < 300, `given up after ${now} s`);
 });
 
@@ -175,7 +174,6 @@ t.test('many heartbeats in a short time do not exhaust the retries', async (t) =
   t.ok(asked > 3 && asked < 20, `asked ${asked} times in a second for the same`);
   reader.onData(data(1), SOURCE);
   t.equal(delivered[0], '1');
-  t.equal(reader.skipped, 0);
 });
 
 t.test('a writer may be unmatched during a delivery', async (t) => {

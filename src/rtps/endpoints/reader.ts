@@ -65,7 +65,6 @@ export class StatefulReader {
   readonly #options: ReaderOptions;
   readonly #proxies = new Map<Guid, WriterProxy>();
   readonly #busy: PollQueue<WriterProxy>;
-  #skipped = 0;
 
   constructor(options: ReaderOptions) {
     this.entity = options.entity;
@@ -79,11 +78,6 @@ export class StatefulReader {
 
   get writers(): MatchedWriter[] {
     return [...this.#proxies.values()].map(({ writer }) => writer);
-  }
-
-  /** Samples that were skipped because their writer never sent them, or because they are too large. */
-  get skipped(): number {
-    return this.#skipped;
   }
 
   /** True: nothing is due, so `poll` need not be called. */
@@ -259,7 +253,6 @@ export class StatefulReader {
   /** Skips a sample that will not be received, like one in a GAP. */
   #skip(proxy: WriterProxy, number: number): void {
     if (!proxy.isReliable) return;
-    this.#skipped += 1;
     if (number === proxy.next) this.#advance(proxy, number + 1);
     else proxy.waiting.put(number, null, proxy.next);
   }

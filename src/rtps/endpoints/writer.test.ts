@@ -152,7 +152,7 @@ t.test('transient local: a GAP for a change of another reader is sent with the n
     entity: 0x4c2,
     depth: 100,
     transientLocal: true,
-    onBusy: () => busy.push(writer.historySize),
+    onBusy: () => busy.push(writer.history.length),
   });
   const [a, b] = [reader('a'), reader('b')];
   for (const each of [a, b]) {
@@ -177,7 +177,7 @@ t.test('transient local: a GAP for a change of another reader is sent with the n
   writer.write(change());
   t.same(poll(writer, 3).sent, ['a: data 51, data 52, heartbeat 1-52', 'b: data 52, gap 51, heartbeat 1-52']);
   writer.unmatch(a.guid);
-  t.equal(writer.historySize, 1, 'with the reader goes what was for it alone');
+  t.equal(writer.history.length, 1, 'with the reader goes what was for it alone');
 });
 
 t.test('one GAP covers changes for other readers and dropped changes', async (t) => {
@@ -196,20 +196,20 @@ t.test('one GAP covers changes for other readers and dropped changes', async (t)
 t.test('a volatile writer keeps unacknowledged changes up to its depth', async (t) => {
   const writer = topicWriter({ transientLocal: false, depth: 4 });
   writer.write(change());
-  t.equal(writer.historySize, 0, 'no reader is matched');
+  t.equal(writer.history.length, 0, 'no reader is matched');
   const [a, b] = [reader('a'), reader('b')];
   writer.match(a, 0);
   writer.match(b, 0);
   for (let i = 0; i < 3; i += 1) writer.write(change());
   poll(writer, 0);
   ackNack(writer, a, 5);
-  t.equal(writer.historySize, 3);
+  t.equal(writer.history.length, 3);
   ackNack(writer, b, 4, [4]);
-  t.equal(writer.historySize, 1);
+  t.equal(writer.history.length, 1);
   writer.unmatch(b.guid);
-  t.equal(writer.historySize, 0, 'the one that waited has gone');
+  t.equal(writer.history.length, 0, 'the one that waited has gone');
   for (let i = 0; i < 9; i += 1) writer.write(change());
-  t.equal(writer.historySize, 4);
+  t.equal(writer.history.length, 4);
 });
 
 t.test('one change per instance', async (t) => {
@@ -277,7 +277,7 @@ t.test('repeated requests for everything are answered up to a limit', async (t) 
       Array.from({ length: 256 }, (_, i) => base + i),
     );
   }
-  t.equal(writer.historySize, 10);
+  t.equal(writer.history.length, 10);
   let [reported, due] = [0, 0];
   for (let polls = 0; polls < 50 && due < Number.POSITIVE_INFINITY; polls += 1) {
     due = writer.poll(1, (_, actions) => {

@@ -90,10 +90,6 @@ export class StatefulWriter {
     return this.#last;
   }
 
-  get historySize(): number {
-    return this.#history.size;
-  }
-
   /** Oldest first. */
   get history(): Change[] {
     return [...this.#history.values()];

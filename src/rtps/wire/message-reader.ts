@@ -43,7 +43,6 @@ export interface HeartbeatSubmessage extends Origin {
 
 export interface HeartbeatFragSubmessage extends Origin {
   readonly sequenceNumber: number;
-  readonly lastFragment: number;
 }
 
 export interface GapSubmessage extends Origin {
@@ -160,7 +159,6 @@ function readSubmessage(
       handler.onHeartbeatFrag({
         ...fromWriter(body, sender),
         sequenceNumber: readSequenceNumber(body, 8, little),
-        lastFragment: uint32(16),
       });
       break;
     case SUBMESSAGE.GAP: {
