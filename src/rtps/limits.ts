@@ -35,11 +35,11 @@ export const LIMITS = {
   /** Larger announcements are not kept for comparison, but parsed every time. */
   announcementOctets: 4096,
   /** Samples per remote writer that are buffered until an earlier one arrives. */
-  waitingSamples: 256,
+  bufferedSamples: 256,
   /** Octets in reorder buffers and reassembly, over all remote writers. */
-  waitingOctets: 8 * 1024 * 1024,
+  bufferedOctets: 8 * 1024 * 1024,
   /** Memory per buffered sample or fragment in addition to its octets. */
-  waitingOverheadOctets: 384,
+  bufferOverheadOctets: 384,
   /** Largest reassembled sample. */
   sampleOctets: 1024 * 1024,
   /** Fragments per sample; more would mean fragments smaller than any implementation sends. */
@@ -56,7 +56,7 @@ export const LIMITS = {
 } as const;
 
 /** A copy in memory of its own: a copy in the shared pool of Buffer would retain the whole pool slab. */
-export function kept(octets: Buffer): Buffer {
+export function copyOf(octets: Buffer): Buffer {
   const copy = Buffer.allocUnsafeSlow(octets.length);
   octets.copy(copy);
   return copy;

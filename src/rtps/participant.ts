@@ -92,7 +92,7 @@ export class Participant implements MessageHandler {
   readonly #limit = new AmplificationLimit();
   /** Running proofs of participants that were proven before. */
   readonly #proofs = new Map<GuidPrefix, Proof>();
-  readonly #budget = new OctetBudget(LIMITS.waitingOctets);
+  readonly #budget = new OctetBudget(LIMITS.bufferedOctets);
   readonly #endpoints: Endpoints;
   readonly #agenda: Agenda;
   readonly #announcer: Announcer;

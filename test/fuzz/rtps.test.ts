@@ -84,7 +84,7 @@ t.test(`${COUNT} mutated datagrams, seed ${SEED}`, async (t) => {
   );
   t.equal(thrown, null, 'nothing that arrives makes it throw');
   t.same(fuzzed.lines, [], 'nor is there anything that it did not expect');
-  t.ok(mostHeld <= LIMITS.waitingOctets, `${mostHeld} octets held`);
+  t.ok(mostHeld <= LIMITS.bufferedOctets, `${mostHeld} octets held`);
   t.ok(mostPeers <= LIMITS.participants && mostMatched <= LIMITS.matched, `${mostPeers} peers, ${mostMatched} matches`);
   // A datagram whose content is kept, in whatever structure, takes at least its own octets.
   t.ok(growth < mostHeld + injectedOctets / 2, `the heap grew by ${growth} octets for ${injectedOctets} injected`);

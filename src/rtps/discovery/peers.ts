@@ -1,4 +1,4 @@
-import { kept, LIMITS } from '../limits.ts';
+import { copyOf, LIMITS } from '../limits.ts';
 import { type Interface, isBroadcast, isInNetwork } from '../net/network.ts';
 import type { EntityId, Guid, GuidPrefix, Locator } from '../wire/protocol.ts';
 import type { Challenge } from './challenge.ts';
@@ -314,7 +314,7 @@ export function usableLocators(
 }
 
 function copyForComparison(announcement: Buffer): Buffer {
-  return kept(announcement.length > LIMITS.announcementOctets ? announcement.subarray(0, 0) : announcement);
+  return copyOf(announcement.length > LIMITS.announcementOctets ? announcement.subarray(0, 0) : announcement);
 }
 
 function isSame(a: Locator, b: Locator): boolean {

@@ -36,8 +36,8 @@ export function incompatiblePolicy(offered: Qos, requested: Qos): string | null 
 }
 
 /** An empty list means the partition ''. The only supported pattern is a single *; ROS 2 uses no others. */
-function sharePartition(a: readonly string[], b: readonly string[]): boolean {
-  const ours = a.length > 0 ? a : [''];
-  const theirs = b.length > 0 ? b : [''];
-  return ours.some((name) => theirs.includes(name) || theirs.includes('*')) || ours.includes('*');
+function sharePartition(ofWriter: readonly string[], ofReader: readonly string[]): boolean {
+  const offered = ofWriter.length > 0 ? ofWriter : [''];
+  const requested = ofReader.length > 0 ? ofReader : [''];
+  return offered.some((name) => requested.includes(name) || requested.includes('*')) || offered.includes('*');
 }

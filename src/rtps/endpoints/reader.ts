@@ -103,7 +103,7 @@ export class StatefulReader {
     this.#proxies.delete(guid);
     this.#busy.rest(proxy);
     // `deliver` may have called this: no buffered sample must follow.
-    proxy.waiting.clear();
+    proxy.buffer.clear();
   }
 
   onData(data: DataSubmessage, source: Source): void {
@@ -115,13 +115,13 @@ export class StatefulReader {
 
   onDataFrag(data: DataFragSubmessage, source: Source): void {
     const proxy = this.#proxies.get(data.sender);
-    if (!proxy || data.sequenceNumber < proxy.next || proxy.waiting.has(data.sequenceNumber)) return;
+    if (!proxy || data.sequenceNumber < proxy.next || proxy.buffer.has(data.sequenceNumber)) return;
     if (isTooLarge(data)) {
       this.#skip(proxy, data.sequenceNumber);
       return;
     }
-    if (!proxy.isReliable) proxy.waiting.dropPartsBelow(data.sequenceNumber - LIMITS.partialSamples + 1);
-    const whole = proxy.waiting.addPart(data);
+    if (!proxy.isReliable) proxy.buffer.parts.dropBelow(data.sequenceNumber - LIMITS.partialSamples + 1);
+    const whole = proxy.buffer.parts.add(data);
     if (whole) this.#accept(proxy, whole, source);
     this.#wakeIfAckDue(proxy);
   }
@@ -161,9 +161,9 @@ export class StatefulReader {
     if (start <= proxy.next) {
       if (set.base > proxy.next) this.#advance(proxy, set.base);
     } else {
-      for (let number = start; number < set.base && proxy.waiting.put(number, null, proxy.next); number += 1);
+      for (let number = start; number < set.base && proxy.buffer.put(number, null, proxy.next); number += 1);
     }
-    for (const number of set.numbers) if (number >= proxy.next) proxy.waiting.put(number, null, proxy.next);
+    for (const number of set.numbers) if (number >= proxy.next) proxy.buffer.put(number, null, proxy.next);
     this.#deliverInOrder(proxy);
     this.#wakeIfAckDue(proxy);
   }
@@ -221,32 +221,32 @@ export class StatefulReader {
     if (sequenceNumber < proxy.next) return;
     if (proxy.isReliable && sequenceNumber > proxy.next) {
       // A sample that is not buffered because of the limits is requested again.
-      proxy.waiting.put(sequenceNumber, isUnordered ? null : { data, source }, proxy.next);
+      proxy.buffer.put(sequenceNumber, isUnordered ? null : { data, source }, proxy.next);
       return;
     }
     // A best-effort writer sends no heartbeats, so the next sample confirms the number.
     if (!proxy.isReliable && !this.#isConfirmed(proxy, sequenceNumber, sequenceNumber)) return;
     proxy.next = sequenceNumber + 1;
-    proxy.waiting.dropPartsBelow(proxy.next);
+    proxy.buffer.parts.dropBelow(proxy.next);
     if (!isUnordered) deliver({ data, source, writer: proxy.writer });
     this.#deliverInOrder(proxy);
   }
 
   #deliverInOrder(proxy: WriterProxy): void {
-    while (proxy.waiting.has(proxy.next)) this.#deliverWaiting(proxy, proxy.next);
+    while (proxy.buffer.has(proxy.next)) this.#deliverBuffered(proxy, proxy.next);
   }
 
-  #deliverWaiting(proxy: WriterProxy, number: number): void {
-    const received = proxy.waiting.remove(number);
+  #deliverBuffered(proxy: WriterProxy, number: number): void {
+    const received = proxy.buffer.remove(number);
     proxy.next = Math.max(proxy.next, number + 1);
     if (received) this.#options.deliver({ ...received, writer: proxy.writer });
   }
 
   /** Delivers the buffered samples below `to` and waits for no other ones below it. */
   #advance(proxy: WriterProxy, to: number): void {
-    for (const number of proxy.waiting.below(to)) this.#deliverWaiting(proxy, number);
+    for (const number of proxy.buffer.below(to)) this.#deliverBuffered(proxy, number);
     proxy.next = Math.max(proxy.next, to);
-    proxy.waiting.dropPartsBelow(proxy.next);
+    proxy.buffer.parts.dropBelow(proxy.next);
     this.#deliverInOrder(proxy);
   }
 
@@ -254,7 +254,7 @@ export class StatefulReader {
   #skip(proxy: WriterProxy, number: number): void {
     if (!proxy.isReliable) return;
     if (number === proxy.next) this.#advance(proxy, number + 1);
-    else proxy.waiting.put(number, null, proxy.next);
+    else proxy.buffer.put(number, null, proxy.next);
   }
 
   /** Acknowledges received samples and requests missing ones (8.4.12.3), by fragment where some fragments are present. */
@@ -267,12 +267,12 @@ export class StatefulReader {
     const again = Math.min(FIRST_RETRY_SECONDS * 2 ** (proxy.unanswered - 1), LAST_RETRY_SECONDS);
     const mayRequest = missing.length > 0 && proxy.unanswered <= MAX_RETRIES;
     proxy.requestAgainAt = mayRequest ? nowSeconds + again : Number.POSITIVE_INFINITY;
-    const whole = missing.filter((number) => !proxy.waiting.hasPart(number));
+    const whole = missing.filter((number) => !proxy.buffer.parts.has(number));
     // An unconfirmed heartbeat needs another one.
     const isFinal = missing.length === 0 && proxy.farAhead === null;
     const actions: ReaderAction[] = [{ kind: 'ackNack', set: { base: proxy.next, numbers: whole }, isFinal }];
     for (const sequenceNumber of missing) {
-      const [base, ...others] = proxy.waiting.missingParts(sequenceNumber);
+      const [base, ...others] = proxy.buffer.parts.missing(sequenceNumber);
       if (base !== undefined) actions.push({ kind: 'nackFrag', sequenceNumber, set: { base, numbers: [base, ...others] } });
     }
     return actions;
@@ -299,7 +299,7 @@ export class StatefulReader {
   #missing(proxy: WriterProxy): number[] {
     const missing: number[] = [];
     const end = Math.min(proxy.last, proxy.next + MAX_SET_BITS - 1);
-    for (let number = proxy.next; number <= end; number += 1) if (!proxy.waiting.has(number)) missing.push(number);
+    for (let number = proxy.next; number <= end; number += 1) if (!proxy.buffer.has(number)) missing.push(number);
     return missing;
   }
 }

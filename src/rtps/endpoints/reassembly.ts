@@ -1,4 +1,4 @@
-import { kept, LIMITS } from '../limits.ts';
+import { copyOf, LIMITS } from '../limits.ts';
 import type { DataFragSubmessage, DataSubmessage } from '../wire/message-reader.ts';
 import { MAX_SET_BITS } from '../wire/number-set.ts';
 
@@ -57,9 +57,9 @@ export class Reassembly {
       const part = payload.subarray(i * fragmentOctets, i * fragmentOctets + length);
       if (part.length < length) break; // The submessage is shorter than its fragment count.
       if (partial.fragments.has(number)) continue;
-      if (!this.#memory.take(length + LIMITS.waitingOverheadOctets, sequenceNumber)) break;
-      partial.octets += length + LIMITS.waitingOverheadOctets;
-      partial.fragments.set(number, kept(part));
+      if (!this.#memory.take(length + LIMITS.bufferOverheadOctets, sequenceNumber)) break;
+      partial.octets += length + LIMITS.bufferOverheadOctets;
+      partial.fragments.set(number, copyOf(part));
     }
     if (partial.fragments.size < partial.total) return null;
     const parts: Buffer[] = [];

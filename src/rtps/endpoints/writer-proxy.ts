@@ -1,6 +1,6 @@
-import { kept, LIMITS, type OctetBudget } from '../limits.ts';
+import { copyOf, LIMITS, type OctetBudget } from '../limits.ts';
 import type { Source } from '../net/network.ts';
-import type { DataFragSubmessage, DataSubmessage } from '../wire/message-reader.ts';
+import type { DataSubmessage } from '../wire/message-reader.ts';
 import type { Guid } from '../wire/protocol.ts';
 import { Reassembly } from './reassembly.ts';
 
@@ -23,7 +23,7 @@ export interface WriterProxy {
   last: number;
   /** An unconfirmed number far ahead, and the count of its heartbeat; null: none, or a plausible number has followed. */
   farAhead: { readonly number: number; readonly count: number } | null;
-  readonly waiting: ReorderBuffer;
+  readonly buffer: ReorderBuffer;
   /** A heartbeat was received, or is not needed because the writer or the reader is best effort. */
   hasHeartbeat: boolean;
   ackNackDue: boolean;
@@ -55,7 +55,7 @@ export function newProxy(
     next: 1,
     last: 0,
     farAhead: null,
-    waiting: new ReorderBuffer(budget),
+    buffer: new ReorderBuffer(budget),
     hasHeartbeat: !isReliable,
     ackNackDue: false,
     requestAt: nowSeconds,
@@ -69,7 +69,7 @@ export function newProxy(
 }
 
 /** A sample that waits for an earlier one; null: a number that the writer has declared irrelevant. */
-type Waiting = { readonly data: DataSubmessage; readonly source: Source } | null;
+type Buffered = { readonly data: DataSubmessage; readonly source: Source } | null;
 
 /**
  * The reorder buffer of one remote writer: samples received out of order, irrelevant numbers, and incomplete samples. All of it counts
@@ -77,72 +77,55 @@ type Waiting = { readonly data: DataSubmessage; readonly source: Source } | null
  */
 export class ReorderBuffer {
   readonly #budget: OctetBudget;
-  readonly #waiting = new Map<number, Waiting>();
-  readonly #partly: Reassembly;
+  readonly #samples = new Map<number, Buffered>();
+  /** The incomplete samples. */
+  readonly parts: Reassembly;
 
   constructor(budget: OctetBudget) {
     this.#budget = budget;
-    this.#partly = new Reassembly({
+    this.parts = new Reassembly({
       take: (octets, number) => this.#take(octets, number),
       giveBack: (octets) => budget.giveBack(octets),
     });
   }
 
   has(number: number): boolean {
-    return this.#waiting.has(number);
-  }
-
-  hasPart(number: number): boolean {
-    return this.#partly.has(number);
-  }
-
-  /** Missing fragments of an incomplete sample. */
-  missingParts(number: number): number[] {
-    return this.#partly.missing(number);
-  }
-
-  /** Adds fragments; returns the sample once it is complete. */
-  addPart(data: DataFragSubmessage): DataSubmessage | null {
-    return this.#partly.add(data);
+    return this.#samples.has(number);
   }
 
   /** Buffers a sample ahead of `next`, the next number to deliver; false: a limit is reached. */
-  put(number: number, what: Waiting, next: number): boolean {
-    if (this.#waiting.has(number)) return true;
-    if (number - next > LIMITS.waitingSamples || this.#waiting.size >= LIMITS.waitingSamples) return false;
-    if (!this.#take(octetsOf(what), number)) return false;
-    this.#waiting.set(number, what && withoutDatagram(what));
-    this.#partly.drop(number);
+  put(number: number, sample: Buffered, next: number): boolean {
+    if (this.#samples.has(number)) return true;
+    if (number - next > LIMITS.bufferedSamples || this.#samples.size >= LIMITS.bufferedSamples) return false;
+    if (!this.#take(octetsOf(sample), number)) return false;
+    this.#samples.set(number, sample && withoutDatagram(sample));
+    this.parts.drop(number);
     return true;
   }
 
   /** Removes and returns the entry of this number; undefined: none. */
-  remove(number: number): Waiting | undefined {
-    this.#partly.drop(number);
-    const what = this.#waiting.get(number);
-    if (what === undefined) return undefined;
-    this.#waiting.delete(number);
-    this.#budget.giveBack(octetsOf(what));
-    return what;
+  remove(number: number): Buffered | undefined {
+    this.parts.drop(number);
+    const sample = this.#samples.get(number);
+    if (sample === undefined) return undefined;
+    this.#samples.delete(number);
+    this.#budget.giveBack(octetsOf(sample));
+    return sample;
   }
 
   /** Buffered numbers below `end`, ascending. */
   below(end: number): number[] {
-    return [...this.#waiting.keys()].filter((number) => number < end).sort((a, b) => a - b);
-  }
-
-  dropPartsBelow(number: number): void {
-    this.#partly.dropBelow(number);
+    return [...this.#samples.keys()].filter((number) => number < end).sort((a, b) => a - b);
   }
 
   clear(): void {
-    this.#partly.clear();
-    for (const number of this.#waiting.keys()) this.remove(number);
+    this.parts.clear();
+    for (const number of this.#samples.keys()) this.remove(number);
   }
 
   #take(octets: number, forNumber: number): boolean {
     while (!this.#budget.take(octets)) {
-      const latest = Math.max(this.#partly.latest, ...this.#waiting.keys());
+      const latest = Math.max(this.parts.latest, ...this.#samples.keys());
       if (latest <= forNumber) return false;
       this.remove(latest);
     }
@@ -150,11 +133,11 @@ export class ReorderBuffer {
   }
 }
 
-function octetsOf(what: Waiting): number {
-  return LIMITS.waitingOverheadOctets + (what?.data.payload?.length ?? 0);
+function octetsOf(sample: Buffered): number {
+  return LIMITS.bufferOverheadOctets + (sample?.data.payload?.length ?? 0);
 }
 
 /** Copies the sample, so that the datagram's memory is not retained. */
-function withoutDatagram({ data, source }: NonNullable<Waiting>): Waiting {
-  return { source, data: { ...data, payload: data.payload && kept(data.payload), inlineQos: data.inlineQos?.detached() ?? null } };
+function withoutDatagram({ data, source }: NonNullable<Buffered>): Buffered {
+  return { source, data: { ...data, payload: data.payload && copyOf(data.payload), inlineQos: data.inlineQos?.detached() ?? null } };
 }

@@ -277,10 +277,10 @@ function attempt(action: () => void): NodeJS.ErrnoException | null {
 /** Datagrams are handled at once, up to this time per turn of the event loop, so that a flood does not block everything else. */
 const TURN_MS = 10;
 /** Bounds of the queue for the next turns; beyond them datagrams are dropped, as they are when the kernel's buffer is full. */
-const MAX_WAITING = 1024;
-const MAX_WAITING_OCTETS = 4 * 1024 * 1024;
+const MAX_QUEUED = 1024;
+const MAX_QUEUED_OCTETS = 4 * 1024 * 1024;
 
-interface Waiting {
+interface QueuedDatagram {
   readonly octets: number;
   readonly handle: () => void;
 }
@@ -313,8 +313,8 @@ export class Intake {
   #counted = 0;
   #countedSinceMs = 0;
   #inTurn = 0;
-  #waiting: Waiting[] = [];
-  #waitingOctets = 0;
+  #queue: QueuedDatagram[] = [];
+  #queuedOctets = 0;
   #spentMs = 0;
   #turn: NodeJS.Immediate | null = null;
 
@@ -331,13 +331,13 @@ export class Intake {
   take(octets: number, handle: () => void): boolean {
     this.#counted += 1;
     this.#inTurn += 1;
-    if (this.#waiting.length === 0 && this.#spentMs < TURN_MS) {
+    if (this.#queue.length === 0 && this.#spentMs < TURN_MS) {
       this.#handle(handle);
       return true;
     }
-    if (this.#waiting.length >= MAX_WAITING || this.#waitingOctets + octets > MAX_WAITING_OCTETS) return false;
-    this.#waiting.push({ octets, handle });
-    this.#waitingOctets += octets;
+    if (this.#queue.length >= MAX_QUEUED || this.#queuedOctets + octets > MAX_QUEUED_OCTETS) return false;
+    this.#queue.push({ octets, handle });
+    this.#queuedOctets += octets;
     return true;
   }
 
@@ -348,8 +348,8 @@ export class Intake {
     this.#turn = null;
     this.#resume = null;
     this.#readings.length = 0;
-    this.#waiting = [];
-    this.#waitingOctets = 0;
+    this.#queue = [];
+    this.#queuedOctets = 0;
   }
 
   #handle(handle: () => void): void {
@@ -389,12 +389,12 @@ export class Intake {
     this.#suspend();
     this.#spentMs = 0;
     let taken = 0;
-    for (; taken < this.#waiting.length && this.#spentMs < TURN_MS; taken += 1) {
-      const { octets, handle } = this.#waiting[taken] as Waiting;
-      this.#waitingOctets -= octets;
+    for (; taken < this.#queue.length && this.#spentMs < TURN_MS; taken += 1) {
+      const { octets, handle } = this.#queue[taken] as QueuedDatagram;
+      this.#queuedOctets -= octets;
       this.#handle(handle);
-      if (this.#waiting.length === 0) return; // `handle` has called `close`.
+      if (this.#queue.length === 0) return; // `handle` has called `close`.
     }
-    this.#waiting = this.#waiting.slice(taken);
+    this.#queue = this.#queue.slice(taken);
   }
 }

@@ -56,7 +56,7 @@ export interface ReaderRig {
 export function readerRig({
   reliable = true,
   writer = WRITER,
-  most = LIMITS.waitingOctets,
+  most = LIMITS.bufferedOctets,
   match = true,
   isUnordered = false,
 } = {}): ReaderRig {

@@ -76,7 +76,7 @@ export class Simulation {
     const state = new StatefulReader({
       entity: READER,
       reliable: options.reliable,
-      budget: new OctetBudget(LIMITS.waitingOctets),
+      budget: new OctetBudget(LIMITS.bufferedOctets),
       deliver: ({ data }) => received.push(data.payload?.readUInt32LE(0) ?? -1),
     });
     // Like Cyclone DDS: a volatile reader begins behind the first heartbeat it receives, and ignores earlier data.

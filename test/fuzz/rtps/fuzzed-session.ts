@@ -6,7 +6,7 @@ import { HEALTH_STATUS } from '../../../src/ros/interfaces.generated.ts';
 import { healthStatusMessage } from '../../../src/ros/messages.ts';
 import { graphNames } from '../../../src/ros/names.ts';
 import type { LocalWriter } from '../../../src/rtps/endpoints/endpoints.ts';
-import { kept } from '../../../src/rtps/limits.ts';
+import { copyOf } from '../../../src/rtps/limits.ts';
 import { destinationOf, only } from '../../../src/rtps/testing/dissect.ts';
 import { ForgedParticipant } from '../../../src/rtps/testing/forged-participant.ts';
 import { type MemoryNetwork, Wire } from '../../../src/rtps/testing/memory-network.ts';
@@ -54,9 +54,9 @@ export class FuzzedSession {
       if (from === OWN_ADDRESS) {
         this.sentDatagrams += 1;
         this.sentOctets += datagram.length;
-        if (this.#said.length < MOST_KEPT) this.#said.push(kept(datagram));
+        if (this.#said.length < MOST_KEPT) this.#said.push(copyOf(datagram));
         if (!isMulticast) this.#answer(datagram, to);
-      } else if (this.received.length < MOST_KEPT) this.received.push(kept(datagram));
+      } else if (this.received.length < MOST_KEPT) this.received.push(copyOf(datagram));
     };
     const log: Log = (level, message, fields) => {
       if (level === 'error') this.lines.push(`${message} ${JSON.stringify(fields)}`);
