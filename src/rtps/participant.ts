@@ -72,7 +72,7 @@ export const LEASE_SECONDS = 20;
 /** Remote participants can cause log lines at will; each message is logged at most once in this period. */
 const LOG_PERIOD_SECONDS = 60;
 /** A timer delayed by more than this means that the process was stopped or the machine suspended. */
-const STOOD_STILL_SECONDS = 1;
+const STALL_SECONDS = 1;
 
 export interface WriteOptions {
   readonly inlineQos?: Buffer;
@@ -115,41 +115,26 @@ export class Participant implements MessageHandler {
     this.#options = options;
     this.#log = rarely(options.log, options.monotonicSeconds, LOG_PERIOD_SECONDS);
     const peers = this.#peers;
+    const limit = this.#limit;
     const log = this.#log;
-    const { monotonicSeconds, network } = options;
+    const leaseSeconds = options.leaseSeconds ?? LEASE_SECONDS;
     const packer = new Packer(options.prefix, VENDOR.UNKNOWN);
-    const endpoints = new Endpoints({
-      prefix: options.prefix,
+    this.#endpoints = new Endpoints({
+      ...options,
       peers,
       budget: this.#budget,
       log,
-      now: () => ({ seconds: monotonicSeconds(), ms: options.wallMilliseconds() }),
       onWork: () => this.#work(),
       onRefused: (error) => this.#refuse(error),
       onFarAhead: (writer, number) => this.#reject('sequence number far ahead ignored until confirmed', { writer, number }),
-      onRemoteWriter: (endpoint) => options.onRemoteWriter?.(endpoint) ?? true,
-      onRemoteGone: (guid, hasLeft) => options.onRemoteGone?.(guid, hasLeft),
-      onRemoteReader: (endpoint) => options.onRemoteReader?.(endpoint),
     });
-    const limit = this.#limit;
-    const leaseSeconds = options.leaseSeconds ?? LEASE_SECONDS;
-    const announcer = new Announcer({ ...options, leaseSeconds, packer, peers, limit, writers: endpoints.discoveryWriters, log });
-    this.#endpoints = endpoints;
-    this.#announcer = announcer;
+    const endpoints = this.#endpoints;
+    this.#announcer = new Announcer({ ...options, leaseSeconds, packer, peers, limit, writers: endpoints.discoveryWriters, log });
+    const announcer = this.#announcer;
     const onUnusable = (): void => this.#reject('participant announces no usable address');
-    this.#detector = new Detector({
-      domain: options.domain,
-      peers,
-      endpoints,
-      announcer,
-      limit,
-      network,
-      log,
-      monotonicSeconds,
-      onUnusable,
-    });
-    this.#outbox = new Outbox(endpoints, peers, packer, network);
-    this.#agenda = new Agenda(monotonicSeconds, () => this.#onDue());
+    this.#detector = new Detector({ ...options, peers, endpoints, announcer, limit, log, onUnusable });
+    this.#outbox = new Outbox(endpoints, peers, packer, options.network);
+    this.#agenda = new Agenda(options.monotonicSeconds, () => this.#onDue());
   }
 
   get prefix(): GuidPrefix {
@@ -381,7 +366,7 @@ export class Participant implements MessageHandler {
   #onDue(): void {
     const now = this.#options.monotonicSeconds();
     const late = now - this.#announcer.dueSeconds;
-    if (late > STOOD_STILL_SECONDS) this.#peers.extendLeases(late);
+    if (late > STALL_SECONDS) this.#peers.extendLeases(late);
     if (now >= this.#announcer.dueSeconds && this.#announcer.announce(now)) this.#options.onAddressLost?.();
     if (now >= this.#peers.nextExpirySeconds) this.#detector.expire(now);
     this.#flush();

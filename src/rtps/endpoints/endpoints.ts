@@ -69,18 +69,19 @@ export interface EndpointsOptions {
   readonly peers: Peers;
   readonly budget: OctetBudget;
   readonly log: Logger;
-  readonly now: () => { readonly seconds: number; readonly ms: number };
+  readonly monotonicSeconds: () => number;
+  readonly wallMilliseconds: () => number;
   /** Called when something may have to be sent. */
   readonly onWork: () => void;
   readonly onRefused: (error: unknown) => void;
   /** A remote writer has used a sequence number that is implausibly far ahead. */
   readonly onFarAhead: (writer: Guid, number: number) => void;
   /** Called before a remote writer is matched: a reader may be created for it. False: no reader could be created. */
-  readonly onRemoteWriter: (endpoint: EndpointData) => boolean;
+  readonly onRemoteWriter?: (endpoint: EndpointData) => boolean;
   /** A matched remote endpoint was removed; `hasLeft`: it or its participant was disposed; otherwise its lease expired. */
-  readonly onRemoteGone: (guid: Guid, hasLeft: boolean) => void;
+  readonly onRemoteGone?: (guid: Guid, hasLeft: boolean) => void;
   /** Called before a remote reader is matched: a writer may be created for it. */
-  readonly onRemoteReader: (endpoint: EndpointData) => void;
+  readonly onRemoteReader?: (endpoint: EndpointData) => void;
 }
 
 /** Refused endpoints kept per participant; a robot has fewer writers of the topics that are read here. */
@@ -204,7 +205,7 @@ export class Endpoints {
 
   /** Matches the discovery endpoints with those of a peer that was just proven (8.5.5.1); its readers are sent the whole history again. */
   addPeer({ data, challenge }: Peer): void {
-    const { seconds } = this.#options.now();
+    const seconds = this.#options.monotonicSeconds();
     const remote = { reliable: true, transientLocal: true, userData: '', vendor: data.vendor };
     for (const [writer, reader] of DISCOVERY_READERS) {
       this.writerStates
@@ -231,7 +232,7 @@ export class Endpoints {
     matched.clear();
     this.#retracted.delete(data.prefix);
     this.#refused.delete(data.prefix);
-    for (const guid of gone) this.#options.onRemoteGone(guid, hasLeft);
+    for (const guid of gone) this.#options.onRemoteGone?.(guid, hasLeft);
     if (gone.length > 0) this.#offerAgain();
   }
 
@@ -267,7 +268,7 @@ export class Endpoints {
     const payload = endpointPayload({ guid, topic, type, userData, qos }, depth);
     const only = to && guidOf(to, ENTITY.SUBSCRIPTIONS_READER);
     const instance = to ? `${guid} ${to}` : guid;
-    announcer.write({ payload, isKey: false, inlineQos: null, timestampMs: this.#options.now().ms, only, instance });
+    announcer.write({ payload, isKey: false, inlineQos: null, timestampMs: this.#options.wallMilliseconds(), only, instance });
     this.#options.onWork();
   }
 
@@ -288,7 +289,7 @@ export class Endpoints {
     if (data.isKey || isEnd(data.inlineQos)) {
       const wasMatched = peer.matched.delete(guid);
       this.#unmatch(guid);
-      if (wasMatched) this.#options.onRemoteGone(guid, true);
+      if (wasMatched) this.#options.onRemoteGone?.(guid, true);
       if (wasMatched) this.#offerAgain();
       return;
     }
@@ -315,14 +316,14 @@ export class Endpoints {
 
   #offer(endpoint: EndpointData, isWriter: boolean, peer: Peer): void {
     if (isWriter) {
-      if (!this.#options.onRemoteWriter(endpoint)) this.#refuse(endpoint, true);
+      if (this.#options.onRemoteWriter?.(endpoint) === false) this.#refuse(endpoint, true);
       const policies = [...this.#readers.values()]
         .filter((reader) => hasTopicAndType(reader, endpoint) && reader.options.isFor?.(endpoint.qos) !== false)
         .map((reader) => this.#matchReader(reader, endpoint, peer));
       // Incompatibility with one reader is no problem when a second, less demanding reader matches.
       if (!policies.includes(null)) this.#warnOf(policies[0], endpoint, peer);
     } else {
-      this.#options.onRemoteReader(endpoint);
+      this.#options.onRemoteReader?.(endpoint);
       for (const own of this.#writers.values())
         if (hasTopicAndType(own, endpoint)) this.#warnOf(this.#matchWriter(own, endpoint, peer), endpoint, peer);
     }
@@ -336,7 +337,7 @@ export class Endpoints {
     if (policy !== null || state.isMatched(guid) || !this.#isWithinLimits(endpoint, peer, state.writerCount, true)) return policy;
     this.#addMatch(endpoint, peer);
     const writer = { guid, reliable: qos.reliable, transientLocal: qos.durability > 0, vendor: peer.data.vendor, userData };
-    this.#join(state, writer, this.#options.now().seconds);
+    this.#join(state, writer, this.#options.monotonicSeconds());
     this.#announceToWriter(reader, peer);
     this.#options.onWork();
     return null;
@@ -358,7 +359,7 @@ export class Endpoints {
       payload: new ParameterWriter().guid(PID.ENDPOINT_GUID, reader).payload(),
       isKey: true,
       inlineQos: endOfInstance(reader),
-      timestampMs: this.#options.now().ms,
+      timestampMs: this.#options.wallMilliseconds(),
       only: guidOf(to, ENTITY.SUBSCRIPTIONS_READER),
       instance: `${reader} ${to}`,
     });
@@ -370,7 +371,7 @@ export class Endpoints {
     if (policy !== null || state.isMatched(guid) || !this.#isWithinLimits(endpoint, peer, state.readerCount, false)) return policy;
     this.#addMatch(endpoint, peer);
     const reader: MatchedReader = { guid, reliable: qos.reliable, transientLocal: qos.durability > 0, userData };
-    state.match(reader, this.#options.now().seconds);
+    state.match(reader, this.#options.monotonicSeconds());
     options.onMatched?.(reader);
     this.#options.onWork();
     return null;

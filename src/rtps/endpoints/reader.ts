@@ -1,9 +1,9 @@
-import { PollQueue } from '../discovery/poll-queue.ts';
 import { LIMITS, type OctetBudget } from '../limits.ts';
 import type { Source } from '../net/network.ts';
 import type { DataFragSubmessage, DataSubmessage, GapSubmessage, HeartbeatSubmessage } from '../wire/message-reader.ts';
 import { MAX_SET_BITS, type NumberSet } from '../wire/number-set.ts';
 import { type EntityId, type Guid, VENDOR } from '../wire/protocol.ts';
+import { PollQueue } from './poll-queue.ts';
 import { isTooLarge } from './reassembly.ts';
 import { type MatchedWriter, newProxy, type WriterProxy } from './writer-proxy.ts';
 

@@ -1,7 +1,7 @@
-import { PollQueue } from '../discovery/poll-queue.ts';
 import { LIMITS } from '../limits.ts';
 import type { NumberSet } from '../wire/number-set.ts';
 import { type EntityId, FRAGMENT_OCTETS, type Guid } from '../wire/protocol.ts';
+import { PollQueue } from './poll-queue.ts';
 import { FIRST_HEARTBEAT_SECONDS, type MatchedReader, newProxy, type ReaderProxy } from './reader-proxy.ts';
 
 export type { MatchedReader } from './reader-proxy.ts';
