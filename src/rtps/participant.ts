@@ -297,11 +297,11 @@ export class Participant implements MessageHandler {
     const peer = this.#senderPeer;
     if (!peer || this.#isAddressMismatch) return;
     if (!peer.isProven) {
-      if (DISCOVERY_READERS.has(receiver)) this.#detector.onAnswer(peer, receiver, set.base, this.#arrival.source.address);
+      if (DISCOVERY_READERS.has(receiver)) this.#detector.onAcknowledgement(peer, receiver, set.base, this.#arrival.source.address);
       return;
     }
-    if (DISCOVERY_READERS.has(receiver)) this.#proofs.get(prefixOf(sender))?.answer(receiver, set.base);
-    this.#peers.recordAnswer(peer, this.#options.monotonicSeconds());
+    if (DISCOVERY_READERS.has(receiver)) this.#proofs.get(prefixOf(sender))?.acknowledge(receiver, set.base);
+    this.#peers.recordAcknowledgement(peer, this.#options.monotonicSeconds());
     this.#endpoints.writerStates.get(receiver)?.onAckNack(sender, set, count, isFinal);
   }
 

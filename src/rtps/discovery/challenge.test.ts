@@ -19,19 +19,19 @@ t.test('exactly the numbers of all writers must be acknowledged', async (t) => {
   const firsts = (): number[] => [challenge.firstOf(A), challenge.firstOf(B)];
   const [a = 0, b = 0] = firsts();
   t.ok(a > 1 && b > 1);
-  t.notOk(challenge.answer(A, 0), 'the question of Fast DDS');
-  t.notOk(challenge.answer(A, 1), 'the question of others');
-  t.notOk(challenge.answer(A, a), 'one of two');
-  t.notOk(challenge.answer(A, a));
-  t.ok(challenge.answer(B, b));
+  t.notOk(challenge.acknowledge(A, 0), 'the question of Fast DDS');
+  t.notOk(challenge.acknowledge(A, 1), 'the question of others');
+  t.notOk(challenge.acknowledge(A, a), 'one of two');
+  t.notOk(challenge.acknowledge(A, a));
+  t.ok(challenge.acknowledge(B, b));
 });
 
 t.test('a wrong number renews all; a repeated one or an answer to former numbers does not', async (t) => {
   const challenge = new Challenge(WRITERS, MOST);
   const firsts = (): number[] => [challenge.firstOf(A), challenge.firstOf(B)];
   const [a = 0, b = 0] = firsts();
-  challenge.answer(A, a);
-  t.notOk(challenge.answer(B, b + 1));
+  challenge.acknowledge(A, a);
+  t.notOk(challenge.acknowledge(B, b + 1));
   const [a2 = 0, b2 = 0] = firsts();
   t.ok(a2 > a + 5 && b2 > b + 1, 'above what it can know');
   for (const [writer, base] of [
@@ -39,17 +39,17 @@ t.test('a wrong number renews all; a repeated one or an answer to former numbers
     [A, a],
     [B, b],
   ] as const)
-    t.notOk(challenge.answer(writer, base));
+    t.notOk(challenge.acknowledge(writer, base));
   t.same(firsts(), [a2, b2]);
-  t.notOk(challenge.answer(B, b2), 'what was answered before does not count');
-  t.ok(challenge.answer(A, a2));
+  t.notOk(challenge.acknowledge(B, b2), 'what was answered before does not count');
+  t.ok(challenge.acknowledge(A, a2));
 });
 
 t.test('new numbers are above those that a rediscovering participant has seen, up to a limit', async (t) => {
   const challenge = new Challenge(WRITERS, MOST);
-  t.notOk(challenge.answer(A, 4_000_000));
+  t.notOk(challenge.acknowledge(A, 4_000_000));
   t.ok(challenge.firstOf(A) > 4_000_000 && challenge.firstOf(A) < 4_100_000);
-  t.notOk(challenge.answer(A, 2 ** 40));
+  t.notOk(challenge.acknowledge(A, 2 ** 40));
   t.ok(challenge.firstOf(A) < 5_000_000);
   for (let i = 0; i < 1000; i += 1) {
     challenge.renew();
@@ -166,19 +166,19 @@ t.test('a repeated proof: new numbers prove it, a guess fails it, late answers a
   };
   t.ok(
     await proven((proof, [former = 0], [a = 0, b = 0]) => {
-      for (const base of [0, 1, former, former + 5]) proof.answer(A, base);
-      proof.answer(A, a + 5);
-      proof.answer(A, a + 5);
-      proof.answer(B, b);
+      for (const base of [0, 1, former, former + 5]) proof.acknowledge(A, base);
+      proof.acknowledge(A, a + 5);
+      proof.acknowledge(A, a + 5);
+      proof.acknowledge(B, b);
     }),
   );
-  t.notOk(await proven((proof, _, [a = 0]) => proof.answer(A, a)), 'one of two');
+  t.notOk(await proven((proof, _, [a = 0]) => proof.acknowledge(A, a)), 'one of two');
   for (const offset of [-1, 6, 2 ** 20]) {
     t.notOk(
       await proven((proof, _, [a = 0, b = 0]) => {
-        proof.answer(A, a + offset);
-        proof.answer(A, a);
-        proof.answer(B, b);
+        proof.acknowledge(A, a + offset);
+        proof.acknowledge(A, a);
+        proof.acknowledge(B, b);
       }),
       `${offset} beside the number`,
     );

@@ -37,7 +37,7 @@ export class Challenge {
   readonly #writers: readonly NumberedWriter[];
   readonly #max: number;
   readonly #firsts = new Map<EntityId, number>();
-  readonly #answered = new Set<EntityId>();
+  readonly #acknowledged = new Set<EntityId>();
   readonly #wrong = new Set<number>();
 
   /** `max`: upper bound of the numbers, regardless of what the participant acknowledges. */
@@ -56,15 +56,15 @@ export class Challenge {
    * Handles an acknowledgement of all numbers below `base`. True: all writers are acknowledged correctly, so the participant is proven. A
    * wrong `base` renews all numbers, so that both must be guessed together; a response to former numbers does not.
    */
-  answer(writer: EntityId, base: number): boolean {
+  acknowledge(writer: EntityId, base: number): boolean {
     // A request for the first heartbeat.
     if (base <= 1) return false;
     if (base !== this.#firsts.get(writer)) {
       if (!this.#wrong.has(base)) this.renew(writer, base);
       return false;
     }
-    this.#answered.add(writer);
-    return this.#answered.size === this.#firsts.size;
+    this.#acknowledged.add(writer);
+    return this.#acknowledged.size === this.#firsts.size;
   }
 
   /**
@@ -72,7 +72,7 @@ export class Challenge {
    * before, and ignores lower numbers.
    */
   renew(writer?: EntityId, base = 0): void {
-    this.#answered.clear();
+    this.#acknowledged.clear();
     if (this.#wrong.size > MAX_REMEMBERED) this.#wrong.clear();
     this.#wrong.add(base);
     for (const { entity, last } of this.#writers) {
@@ -117,7 +117,7 @@ export class Proof {
   }
 
   /** Handles an acknowledgement of all numbers of a discovery writer below `base`. */
-  answer(writer: EntityId, base: number): void {
+  acknowledge(writer: EntityId, base: number): void {
     const open = this.#open.get(writer);
     const [beforeFirst, beforeLast] = this.#before.get(writer) ?? [0, 0];
     // A request for the first heartbeat, or a late acknowledgement of former numbers.

@@ -80,9 +80,9 @@ export class Detector {
   }
 
   /** An unproven participant has acknowledged all numbers of a discovery writer below `base`. */
-  onAnswer(peer: Peer, writer: EntityId, base: number, address: string): void {
+  onAcknowledgement(peer: Peer, writer: EntityId, base: number, address: string): void {
     const { endpoints, limit, log, peers } = this.#options;
-    if (!this.#isAnnounced(peer, address) || !peer.challenge.answer(writer, base)) return;
+    if (!this.#isAnnounced(peer, address) || !peer.challenge.acknowledge(writer, base)) return;
     peers.prove(peer);
     limit.restart(peer.meta.address);
     log('debug', 'participant proven', { peer: peer.data.name || peer.data.prefix, address: peer.meta.address });

@@ -214,7 +214,7 @@ t.test('an answer from any address confirms the path', async (t) => {
   const a = add(peers, 1, 0);
   for (let now = 1; now < 60; now += 1) {
     peers.recordDatagram(a, '10.66.66.66', OURS, now);
-    if (now % 5 === 0) peers.recordAnswer(a, now);
+    if (now % 5 === 0) peers.recordAcknowledgement(a, now);
   }
   t.equal(a.meta?.address, '10.0.1.2');
 });

@@ -205,7 +205,7 @@ export class Peers {
   }
 
   /** An acknowledgement confirms the path to a peer, from whatever address it was sent. */
-  recordAnswer(peer: Peer, nowSeconds: number): void {
+  recordAcknowledgement(peer: Peer, nowSeconds: number): void {
     peer.pathConfirmedSeconds = nowSeconds;
   }
 
