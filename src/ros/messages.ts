@@ -26,31 +26,41 @@ export function healthStatusMessage(status: HealthStatus): HealthStatusMessage {
  * some monitors count each core as 100; only impossible values are refused.
  */
 export function healthStatusFrom(message: unknown): Checked<HealthStatus> {
-  return checked(message, (field) => ({
-    cpu_percent: reading('cpu_percent', field('cpu_percent')),
-    memory_percent: reading('memory_percent', field('memory_percent')),
-    disk_percent: reading('disk_percent', field('disk_percent')),
-    temperature: reading('temperature', field('temperature')),
-    status: oneOf<Status>('status', field('status'), STATUSES),
-    node_name: nodeName('node_name', field('node_name')),
-    timestamp: instant('timestamp', field('timestamp')),
-  }));
+  try {
+    const fields = fieldsOf<HealthStatus>(message);
+    const value = {
+      cpu_percent: reading('cpu_percent', fields.cpu_percent),
+      memory_percent: reading('memory_percent', fields.memory_percent),
+      disk_percent: reading('disk_percent', fields.disk_percent),
+      temperature: reading('temperature', fields.temperature),
+      status: oneOf<Status>('status', fields.status, STATUSES),
+      node_name: nodeName('node_name', fields.node_name),
+      timestamp: instant('timestamp', fields.timestamp),
+    };
+    return { ok: true, value };
+  } catch (error) {
+    return refusalOf(error);
+  }
 }
 
 /** Converts a received alert; never throws. Value and threshold must be finite. */
 export function alertFrom(message: unknown): Checked<Alert> {
-  return checked(message, (field) => {
-    const metric = metricName('metric', field('metric'));
-    return {
-      alert_id: alertId('alert_id', field('alert_id'), metric),
-      severity: oneOf<Severity>('severity', field('severity'), SEVERITIES),
+  try {
+    const fields = fieldsOf<Alert>(message);
+    const metric = metricName('metric', fields.metric);
+    const value = {
+      alert_id: alertId('alert_id', fields.alert_id, metric),
+      severity: oneOf<Severity>('severity', fields.severity, SEVERITIES),
       metric,
-      value: finite('value', field('value')),
-      threshold: finite('threshold', field('threshold')),
-      timestamp: instant('timestamp', field('timestamp')),
-      resolved: boolean('resolved', field('resolved')),
+      value: finite('value', fields.value),
+      threshold: finite('threshold', fields.threshold),
+      timestamp: instant('timestamp', fields.timestamp),
+      resolved: boolean('resolved', fields.resolved),
     };
-  });
+    return { ok: true, value };
+  } catch (error) {
+    return refusalOf(error);
+  }
 }
 
 const MAX_ALERT_ID = 512;
@@ -66,14 +76,15 @@ const END_OF_YEARS_MS = Date.UTC(10_000, 0);
 
 class Refused extends Error {}
 
-function checked<T>(message: unknown, read: (field: (name: string) => unknown) => T): Checked<T> {
-  if (typeof message !== 'object' || message === null) return { ok: false, reason: `found ${shown(message)}; allowed: a message` };
-  try {
-    return { ok: true, value: read((name) => (message as Readonly<Record<string, unknown>>)[name]) };
-  } catch (error) {
-    if (error instanceof Refused) return { ok: false, reason: error.message };
-    return { ok: false, reason: 'the message cannot be read' };
-  }
+/** The fields of a message, none of which can be trusted to be present. */
+function fieldsOf<T>(message: unknown): Readonly<Record<keyof T, unknown>> {
+  if (typeof message !== 'object' || message === null) throw new Refused(`found ${shown(message)}; allowed: a message`);
+  return message as Readonly<Record<keyof T, unknown>>;
+}
+
+/** Any other error was thrown by the message itself, whose fields may be accessors. */
+function refusalOf(error: unknown): { readonly ok: false; readonly reason: string } {
+  return { ok: false, reason: error instanceof Refused ? error.message : 'the message cannot be read' };
 }
 
 /** A value for a log line: of bounded length, and without calling methods of the value. */
