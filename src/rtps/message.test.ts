@@ -23,8 +23,8 @@ const KIND = {
   DATA_FRAG: 22,
 };
 
-const fromWriter = { sender: guidOf(PEER, WRITER), receiver: READER };
-const fromReader = { sender: guidOf(PEER, READER), receiver: WRITER };
+const fromWriter = { sender: guidOf(PEER, WRITER), senderEntity: WRITER, receiver: READER };
+const fromReader = { sender: guidOf(PEER, READER), senderEntity: READER, receiver: WRITER };
 const ends: readonly Part[] = [entity(READER), entity(WRITER)];
 const payload = Buffer.from('0001000007000000', 'hex');
 
@@ -171,7 +171,7 @@ t.test('submessages before an invalid one are handled', async (t) => {
   const bad = submessage(KIND.HEARTBEAT, [...ends, sn(0), sn(1), u32(1)]);
   let heartbeats = 0;
   const handler = { ...silent, onHeartbeat: () => (heartbeats += 1) };
-  t.throws(() => readMessage(message(PEER, good, bad, good), OWN, handler), Malformed);
+  t.throws(() => readMessage(message(PEER, good, bad, good), Buffer.from(OWN, 'hex'), handler), Malformed);
   t.equal(heartbeats, 1);
 });
 

@@ -25,17 +25,7 @@ import {
   readMessage,
 } from './wire/message-reader.ts';
 import { Packer } from './wire/message-writer.ts';
-import {
-  DISCOVERY_READERS,
-  ENTITY,
-  entityOf,
-  type Guid,
-  type GuidPrefix,
-  type Locator,
-  Malformed,
-  prefixOf,
-  VENDOR,
-} from './wire/protocol.ts';
+import { DISCOVERY_READERS, ENTITY, type Guid, type GuidPrefix, type Locator, Malformed, prefixOf, VENDOR } from './wire/protocol.ts';
 
 export interface ParticipantOptions {
   /** 0 to 232. */
@@ -87,6 +77,7 @@ export interface WriteOptions {
  */
 export class Participant implements MessageHandler {
   readonly #options: ParticipantOptions;
+  readonly #prefixOctets: Buffer;
   readonly #log: Logger;
   readonly #peers = new Peers();
   readonly #limit = new AmplificationLimit();
@@ -113,6 +104,7 @@ export class Participant implements MessageHandler {
 
   constructor(options: ParticipantOptions) {
     this.#options = options;
+    this.#prefixOctets = Buffer.from(options.prefix, 'hex');
     this.#log = rarely(options.log, options.monotonicSeconds, LOG_PERIOD_SECONDS);
     const peers = this.#peers;
     const limit = this.#limit;
@@ -266,7 +258,7 @@ export class Participant implements MessageHandler {
   }
 
   onData(data: DataSubmessage): void {
-    if (entityOf(data.sender) === ENTITY.SPDP_WRITER) {
+    if (data.senderEntity === ENTITY.SPDP_WRITER) {
       this.#detector.onAnnouncement(data, this.#arrival, this.#isAddressMismatch);
       this.#identify(prefixOf(data.sender));
     } else for (const reader of this.#readersFor(data)) reader.onData(data, this.#arrival.source);
@@ -277,11 +269,11 @@ export class Participant implements MessageHandler {
   }
 
   onHeartbeat(heartbeat: HeartbeatSubmessage): void {
-    const { sender, first } = heartbeat;
+    const { senderEntity, first } = heartbeat;
     const peer = this.#senderPeer;
     // A heartbeat that begins above 1 may be the challenge of the same implementation; both sides would wait for each other otherwise.
-    if (peer && !peer.isProven && !this.#isAddressMismatch && first > 1 && DISCOVERY_READERS.has(entityOf(sender)))
-      peer.pendingAcks.set(entityOf(sender), first);
+    if (peer && !peer.isProven && !this.#isAddressMismatch && first > 1 && DISCOVERY_READERS.has(senderEntity))
+      peer.pendingAcks.set(senderEntity, first);
     for (const reader of this.#readersFor(heartbeat)) reader.onHeartbeat(heartbeat);
   }
 
@@ -321,7 +313,7 @@ export class Participant implements MessageHandler {
     this.#senderPeer = undefined;
     this.#isBusy = true;
     try {
-      readMessage(datagram, this.#options.prefix, this);
+      readMessage(datagram, this.#prefixOctets, this);
     } catch (error) {
       this.#refuse(error);
     }

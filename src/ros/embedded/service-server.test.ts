@@ -189,7 +189,16 @@ function request(number: number, little = true): DataSubmessage {
   body.write('me\0', 32);
   little ? body.writeDoubleLE(5, 40) : body.writeDoubleBE(5, 40);
   const payload = Buffer.concat([Buffer.from([0, little ? 1 : 0, 0, 0]), body]);
-  return { sender: CLIENT.guid, receiver: 0, sequenceNumber: number, payload, isKey: false, inlineQos: null, sourceTimestampMs: null };
+  return {
+    sender: CLIENT.guid,
+    senderEntity: entityOf(CLIENT.guid),
+    receiver: 0,
+    sequenceNumber: number,
+    payload,
+    isKey: false,
+    inlineQos: null,
+    sourceTimestampMs: null,
+  };
 }
 
 t.test('a big-endian client gets its header in little endian', async (t) => {

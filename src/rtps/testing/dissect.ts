@@ -29,7 +29,7 @@ export function destinationOf(datagram: Buffer): GuidPrefix | null {
 /** The submessages of a datagram as the participant `as` reads them; by default as the one it is directed to. */
 export function dissect(datagram: Buffer, as: GuidPrefix = destinationOf(datagram) ?? NOBODY): Submessage[] {
   const found: Submessage[] = [];
-  readMessage(datagram, as, {
+  readMessage(datagram, Buffer.from(as, 'hex'), {
     onMessage: () => true,
     onData: (data) => found.push({ kind: 'data', ...data }),
     onDataFrag: (data) => found.push({ kind: 'dataFrag', ...data }),

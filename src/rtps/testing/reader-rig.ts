@@ -14,10 +14,12 @@ export const WRITER: MatchedWriter = {
   userData: '',
 };
 export const { guid: sender } = WRITER;
+const senderEntity = 0xaaaaaaaa;
 const receiver = 0;
 
 export const data = (sequenceNumber: number, payload = Buffer.from(`${sequenceNumber}`)): DataSubmessage => ({
   sender,
+  senderEntity,
   receiver,
   sequenceNumber,
   payload,
@@ -83,8 +85,9 @@ export function readerRig({
       return sent;
     },
     due: (now) => reader.poll(now, () => {}),
-    heartbeat: (first, last, isFinal = false, count = 0) => reader.onHeartbeat({ sender, receiver, first, last, count, isFinal }),
-    gap: (start, base, numbers = []) => reader.onGap({ sender, receiver, start, set: { base, numbers } }),
+    heartbeat: (first, last, isFinal = false, count = 0) =>
+      reader.onHeartbeat({ sender, senderEntity, receiver, first, last, count, isFinal }),
+    gap: (start, base, numbers = []) => reader.onGap({ sender, senderEntity, receiver, start, set: { base, numbers } }),
   };
 }
 

@@ -54,7 +54,7 @@ export class Simulation {
       backlog: [],
       polledAt: Number.POSITIVE_INFINITY,
       read: (datagram) =>
-        readMessage(datagram, WRITER_PREFIX, {
+        readMessage(datagram, Buffer.from(WRITER_PREFIX, 'hex'), {
           ...DEAF,
           onAckNack: ({ sender, set, count, isFinal }) => this.writer.onAckNack(sender, set, count, isFinal),
           onNackFrag: ({ sender, sequenceNumber, set }) => this.writer.onNackFrag(sender, sequenceNumber, set),
@@ -87,7 +87,7 @@ export class Simulation {
       backlog: [],
       polledAt: Number.POSITIVE_INFINITY,
       read: (datagram) =>
-        readMessage(datagram, prefix, {
+        readMessage(datagram, Buffer.from(prefix, 'hex'), {
           ...DEAF,
           onData: (data) => {
             if (hasBegun) state.onData(data, SOURCE);

@@ -1,14 +1,17 @@
-import { type NumberSet, readFragmentNumberSet, readSequenceNumber, readSequenceNumberSet } from './number-set.ts';
+import { type NumberSet, readFragmentNumberSet, readSequenceNumber, readSequenceNumberSet, readUint32 } from './number-set.ts';
 import { ParameterList } from './parameters.ts';
 import { type EntityId, type Guid, type GuidPrefix, guidOf, Malformed, SUBMESSAGE } from './protocol.ts';
 
 const HEADER_OCTETS = 20;
 const FLAG_LITTLE_ENDIAN = 0x01;
-const NO_PREFIX = '0'.repeat(24);
+const PREFIX_OCTETS = 12;
+const NO_PREFIX = Buffer.alloc(PREFIX_OCTETS);
 
 /** The endpoints that a submessage is from and for. */
 export interface Origin {
   readonly sender: Guid;
+  /** The entity of `sender`. */
+  readonly senderEntity: EntityId;
   /** A local endpoint; ENTITY.UNKNOWN: all local endpoints that are matched with the sender. */
   readonly receiver: EntityId;
 }
@@ -82,11 +85,12 @@ export function isRtps(datagram: Buffer): boolean {
 
 /**
  * Reads one datagram (8.3.4) and passes each submessage for this participant to the handler. Throws Malformed or RangeError at an
- * invalid submessage; the handler has received those before it.
+ * invalid submessage; the handler has received those before it. `own`: the octets of this participant's GUID prefix.
  */
-export function readMessage(datagram: Buffer, own: GuidPrefix, handler: MessageHandler): void {
+export function readMessage(datagram: Buffer, own: Buffer, handler: MessageHandler): void {
+  if (isPrefixAt(datagram, 8, own)) return;
   let sender = datagram.toString('hex', 8, HEADER_OCTETS);
-  if (sender === own || !handler.onMessage(sender)) return;
+  if (!handler.onMessage(sender)) return;
   let isForUs = true;
   let sourceTimestampMs: number | null = null;
   let at = HEADER_OCTETS;
@@ -100,33 +104,35 @@ export function readMessage(datagram: Buffer, own: GuidPrefix, handler: MessageH
     const octets = length === 0 && kind !== SUBMESSAGE.PAD && kind !== SUBMESSAGE.INFO_TS ? datagram.length - at : length;
     if (at + octets > datagram.length)
       throw new Malformed(`submessage 0x${kind.toString(16)} of ${octets} octets, ${datagram.length - at} present`);
-    const body = datagram.subarray(at, at + octets);
-    at += octets;
     if (kind === SUBMESSAGE.INFO_DST) {
-      const prefix = prefixAt(body, 0);
-      isForUs = prefix === own || prefix === NO_PREFIX;
+      if (octets < PREFIX_OCTETS) throw new Malformed('truncated destination');
+      isForUs = isPrefixAt(datagram, at, own) || isPrefixAt(datagram, at, NO_PREFIX);
     } else if (kind === SUBMESSAGE.INFO_TS) {
-      sourceTimestampMs = (flags & 0x02) !== 0 ? null : timestampMs(body, little);
+      const isInvalidated = (flags & 0x02) !== 0;
+      if (!isInvalidated && octets < 8) throw new Malformed('truncated timestamp');
+      sourceTimestampMs = isInvalidated ? null : timestampMs(datagram, at, little);
     } else if (kind === SUBMESSAGE.INFO_SRC) {
+      if (octets < 8 + PREFIX_OCTETS) throw new Malformed('truncated source');
       // The rest is forwarded for another participant (8.3.7.9), to which the former timestamp does not apply.
-      sender = prefixAt(body, 8);
+      if (isPrefixAt(datagram, at + 8, own)) return;
+      sender = datagram.toString('hex', at + 8, at + 8 + PREFIX_OCTETS);
       sourceTimestampMs = null;
-      if (sender === own || !handler.onMessage(sender)) return;
+      if (!handler.onMessage(sender)) return;
     } else if (isForUs) {
-      readSubmessage(kind, flags, body, little, sender, sourceTimestampMs, handler);
+      readSubmessage(kind, flags, datagram.subarray(at, at + octets), little, sender, sourceTimestampMs, handler);
     }
+    at += octets;
   }
 }
 
-function prefixAt(body: Buffer, at: number): GuidPrefix {
-  if (body.length < at + 12) throw new Malformed('truncated GUID prefix');
-  return body.toString('hex', at, at + 12);
+/** Compares octets: most datagrams are for this participant, so no text is made of their destination. */
+function isPrefixAt(datagram: Buffer, at: number, prefix: Buffer): boolean {
+  for (let i = 0; i < PREFIX_OCTETS; i += 1) if (datagram[at + i] !== prefix[i]) return false;
+  return true;
 }
 
-function timestampMs(body: Buffer, little: boolean): number {
-  const seconds = little ? body.readUInt32LE(0) : body.readUInt32BE(0);
-  const fraction = little ? body.readUInt32LE(4) : body.readUInt32BE(4);
-  return seconds * 1000 + (fraction / 2 ** 32) * 1000;
+function timestampMs(datagram: Buffer, at: number, little: boolean): number {
+  return readUint32(datagram, at, little) * 1000 + (readUint32(datagram, at + 4, little) / 2 ** 32) * 1000;
 }
 
 function readSubmessage(
@@ -138,7 +144,6 @@ function readSubmessage(
   sourceTimestampMs: number | null,
   handler: MessageHandler,
 ): void {
-  const uint32 = (at: number): number => (little ? body.readUInt32LE(at) : body.readUInt32BE(at));
   // All submessages name the reader first, then the writer.
   switch (kind) {
     case SUBMESSAGE.DATA:
@@ -148,46 +153,58 @@ function readSubmessage(
       handler.onDataFrag(readDataFrag(flags, body, little, sender, sourceTimestampMs));
       break;
     case SUBMESSAGE.HEARTBEAT: {
+      const senderEntity = body.readUInt32BE(4);
       const first = readSequenceNumber(body, 8, little);
       const last = readSequenceNumber(body, 16, little);
       // 8.3.7.5.3: an empty writer sends last = first - 1.
       if (first < 1 || last < first - 1) throw new Malformed(`invalid heartbeat from ${first} to ${last}`);
-      handler.onHeartbeat({ ...fromWriter(body, sender), first, last, count: uint32(24), isFinal: (flags & 0x02) !== 0 });
-      break;
-    }
-    case SUBMESSAGE.HEARTBEAT_FRAG:
-      handler.onHeartbeatFrag({
-        ...fromWriter(body, sender),
-        sequenceNumber: readSequenceNumber(body, 8, little),
+      handler.onHeartbeat({
+        receiver: body.readUInt32BE(0),
+        sender: guidOf(sender, senderEntity),
+        senderEntity,
+        first,
+        last,
+        count: readUint32(body, 24, little),
+        isFinal: (flags & 0x02) !== 0,
       });
       break;
+    }
+    case SUBMESSAGE.HEARTBEAT_FRAG: {
+      const senderEntity = body.readUInt32BE(4);
+      const sequenceNumber = readSequenceNumber(body, 8, little);
+      handler.onHeartbeatFrag({ receiver: body.readUInt32BE(0), sender: guidOf(sender, senderEntity), senderEntity, sequenceNumber });
+      break;
+    }
     case SUBMESSAGE.GAP: {
+      const senderEntity = body.readUInt32BE(4);
       const start = readSequenceNumber(body, 8, little);
       const { set } = readSequenceNumberSet(body, 16, little);
       if (start < 1 || set.base < start) throw new Malformed(`invalid gap from ${start} to ${set.base}`);
-      handler.onGap({ ...fromWriter(body, sender), start, set });
+      handler.onGap({ receiver: body.readUInt32BE(0), sender: guidOf(sender, senderEntity), senderEntity, start, set });
       break;
     }
     case SUBMESSAGE.ACKNACK: {
+      const senderEntity = body.readUInt32BE(0);
       const { set, end } = readSequenceNumberSet(body, 8, little);
-      handler.onAckNack({ ...fromReader(body, sender), set, count: uint32(end), isFinal: (flags & 0x02) !== 0 });
+      handler.onAckNack({
+        receiver: body.readUInt32BE(4),
+        sender: guidOf(sender, senderEntity),
+        senderEntity,
+        set,
+        count: readUint32(body, end, little),
+        isFinal: (flags & 0x02) !== 0,
+      });
       break;
     }
     case SUBMESSAGE.NACK_FRAG: {
+      const senderEntity = body.readUInt32BE(0);
+      const sequenceNumber = readSequenceNumber(body, 8, little);
       const { set } = readFragmentNumberSet(body, 16, little);
-      handler.onNackFrag({ ...fromReader(body, sender), sequenceNumber: readSequenceNumber(body, 8, little), set });
+      handler.onNackFrag({ receiver: body.readUInt32BE(4), sender: guidOf(sender, senderEntity), senderEntity, sequenceNumber, set });
       break;
     }
     default: // 8.3.4.1: unknown kinds are skipped.
   }
-}
-
-function fromWriter(body: Buffer, sender: GuidPrefix): Origin {
-  return { receiver: body.readUInt32BE(0), sender: guidOf(sender, body.readUInt32BE(4)) };
-}
-
-function fromReader(body: Buffer, sender: GuidPrefix): Origin {
-  return { receiver: body.readUInt32BE(4), sender: guidOf(sender, body.readUInt32BE(0)) };
 }
 
 const FLAG_INLINE_QOS = 0x02;
@@ -199,9 +216,11 @@ function readData(flags: number, body: Buffer, little: boolean, sender: GuidPref
   const sequenceNumber = readSequenceNumber(body, 12, little);
   if (sequenceNumber < 1) throw new Malformed(`invalid sequence number ${sequenceNumber}`);
   const { inlineQos, at } = readInlineQos(flags, body, little);
+  const senderEntity = body.readUInt32BE(8);
   return {
     receiver: body.readUInt32BE(4),
-    sender: guidOf(sender, body.readUInt32BE(8)),
+    sender: guidOf(sender, senderEntity),
+    senderEntity,
     sequenceNumber,
     payload: hasData || isKey ? body.subarray(at) : null,
     isKey,
@@ -218,25 +237,30 @@ function readDataFrag(
   sourceTimestampMs: number | null,
 ): DataFragSubmessage {
   const sequenceNumber = readSequenceNumber(body, 12, little);
-  const uint32 = (offset: number): number => (little ? body.readUInt32LE(offset) : body.readUInt32BE(offset));
-  const uint16 = (offset: number): number => (little ? body.readUInt16LE(offset) : body.readUInt16BE(offset));
-  const fragment = { fragmentStart: uint32(20), fragmentCount: uint16(24), fragmentOctets: uint16(26), sampleOctets: uint32(28) };
-  const { fragmentStart, fragmentCount, fragmentOctets, sampleOctets } = fragment;
+  const fragmentStart = readUint32(body, 20, little);
+  const fragmentCount = little ? body.readUInt16LE(24) : body.readUInt16BE(24);
+  const fragmentOctets = little ? body.readUInt16LE(26) : body.readUInt16BE(26);
+  const sampleOctets = readUint32(body, 28, little);
   // 8.3.7.3.3: conditions of validity.
   const total = Math.ceil(sampleOctets / fragmentOctets);
   if (sequenceNumber < 1 || fragmentStart < 1 || fragmentCount < 1 || fragmentOctets < 1 || fragmentStart + fragmentCount - 1 > total) {
     throw new Malformed(`invalid fragments ${fragmentStart} to ${fragmentStart + fragmentCount - 1} of ${total}`);
   }
   const { inlineQos, at } = readInlineQos(flags, body, little);
+  const senderEntity = body.readUInt32BE(8);
   return {
     receiver: body.readUInt32BE(4),
-    sender: guidOf(sender, body.readUInt32BE(8)),
+    sender: guidOf(sender, senderEntity),
+    senderEntity,
     sequenceNumber,
     payload: body.subarray(at),
     isKey: (flags & 0x04) !== 0,
     inlineQos,
     sourceTimestampMs,
-    ...fragment,
+    fragmentStart,
+    fragmentCount,
+    fragmentOctets,
+    sampleOctets,
   };
 }
 

@@ -12,7 +12,7 @@ const PEER = '0110aaaaaaaaaaaaaaaaaaaa';
 const OWN = '0000bbbbbbbbbbbbbbbbbbbb';
 const WRITER = 0x00000103;
 const READER = 0x00000204;
-const fromWriter = { sender: guidOf(PEER, WRITER), receiver: READER };
+const fromWriter = { sender: guidOf(PEER, WRITER), senderEntity: WRITER, receiver: READER };
 
 t.test('written values are read back', async () => {
   const number = fc.nat(2 ** 40).map((n) => n + 1);
@@ -30,6 +30,7 @@ t.test('written values are read back', async () => {
       assert.deepEqual(read(write.ackNack(WRITER, READER, set, count, flag)), {
         kind: 'ackNack',
         sender: guidOf(PEER, WRITER),
+        senderEntity: WRITER,
         receiver: READER,
         set,
         count,
@@ -47,6 +48,7 @@ t.test('written values are read back', async () => {
       assert.deepEqual(read(write.nackFrag(READER, WRITER, first, fragments, count)), {
         kind: 'nackFrag',
         sender: guidOf(PEER, READER),
+        senderEntity: READER,
         receiver: WRITER,
         sequenceNumber: first,
         set: fragments,

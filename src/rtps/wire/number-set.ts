@@ -10,10 +10,14 @@ export interface NumberSet {
   readonly numbers: readonly number[];
 }
 
+export function readUint32(buffer: Buffer, at: number, littleEndian: boolean): number {
+  return littleEndian ? buffer.readUInt32LE(at) : buffer.readUInt32BE(at);
+}
+
 /** A sequence number (9.4.2.5): high word signed, low word unsigned. Numbers beyond 2^53 are refused; no writer reaches them. */
 export function readSequenceNumber(buffer: Buffer, at: number, littleEndian: boolean): number {
   const high = littleEndian ? buffer.readInt32LE(at) : buffer.readInt32BE(at);
-  const low = littleEndian ? buffer.readUInt32LE(at + 4) : buffer.readUInt32BE(at + 4);
+  const low = readUint32(buffer, at + 4, littleEndian);
   const number = high * 2 ** 32 + low;
   if (number < 0 || !Number.isSafeInteger(number + MAX_SET_BITS)) throw new Malformed(`invalid sequence number ${number}`);
   return number;
@@ -38,16 +42,16 @@ export function readFragmentNumberSet(
   at: number,
   littleEndian: boolean,
 ): { readonly set: NumberSet; readonly end: number } {
-  return readBitmap(buffer, at + 4, littleEndian, littleEndian ? buffer.readUInt32LE(at) : buffer.readUInt32BE(at));
+  return readBitmap(buffer, at + 4, littleEndian, readUint32(buffer, at, littleEndian));
 }
 
 function readBitmap(buffer: Buffer, at: number, littleEndian: boolean, base: number): { set: NumberSet; end: number } {
-  const bits = littleEndian ? buffer.readUInt32LE(at) : buffer.readUInt32BE(at);
+  const bits = readUint32(buffer, at, littleEndian);
   if (bits > MAX_SET_BITS) throw new Malformed(`set of ${bits} numbers`);
   const words = (bits + 31) >> 5;
   const numbers: number[] = [];
   for (let word = 0; word < words; word += 1) {
-    const mask = littleEndian ? buffer.readUInt32LE(at + 4 + 4 * word) : buffer.readUInt32BE(at + 4 + 4 * word);
+    const mask = readUint32(buffer, at + 4 + 4 * word, littleEndian);
     for (let bit = 0; mask !== 0 && bit < 32 && 32 * word + bit < bits; bit += 1) {
       if ((mask & (1 << (31 - bit))) !== 0) numbers.push(base + 32 * word + bit);
     }
