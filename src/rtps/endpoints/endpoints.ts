@@ -106,7 +106,8 @@ export class Endpoints {
   readonly #readers = new Map<EntityId, LocalReader>();
   /** All endpoints, those of discovery included. */
   readonly writerStates = new Map<EntityId, StatefulWriter>();
-  readonly readerStates = new Map<EntityId, StatefulReader>();
+  /** Each reader as the list that `readersFor` returns for every submessage that names it. */
+  readonly #readerStates = new Map<EntityId, readonly [StatefulReader]>();
   /** Endpoints that may have something to send; polling each of hundreds takes too long. */
   readonly busyWriters = new Set<StatefulWriter>();
   readonly busyReaders = new Set<StatefulReader>();
@@ -148,14 +149,14 @@ export class Endpoints {
   createReader(options: TopicReaderOptions): LocalReader {
     const entity = this.#newEntity(ENTITY_KIND.READER_NO_KEY);
     const deliver = (received: Received): void => {
-      if (received.data.inlineQos?.isUnderstood !== false) this.#catchErrors(() => options.onSample(received));
+      if (received.data.inlineQos?.isUnderstood !== false) this.#deliver(received, options.onSample);
     };
     const { budget, onFarAhead } = this.#options;
     const { isUnordered = false, reliable } = options;
     const state = new StatefulReader({ entity, reliable, isUnordered, budget, deliver, onFarAhead, onBusy: this.#onBusyReader });
     const reader: LocalReader = { options, guid: guidOf(this.#options.prefix, entity), state };
     this.#readers.set(entity, reader);
-    this.readerStates.set(entity, state);
+    this.#readerStates.set(entity, [state]);
     if (!options.isAnnouncedToWritersOnly) this.#announce(this.#subscriptions, reader);
     return reader;
   }
@@ -166,7 +167,7 @@ export class Endpoints {
    */
   removeReader({ guid, state }: LocalReader): void {
     this.#readers.delete(state.entity);
-    this.readerStates.delete(state.entity);
+    this.#readerStates.delete(state.entity);
     this.busyReaders.delete(state);
     for (const { guid: writer } of state.writers) {
       state.unmatch(writer);
@@ -188,8 +189,7 @@ export class Endpoints {
   /** The readers that a submessage of a remote writer is for: the named one, or all that are matched with the writer. */
   readersFor(receiver: EntityId, writer: Guid): readonly StatefulReader[] {
     if (receiver === ENTITY.UNKNOWN) return this.#readersOf.get(writer) ?? [];
-    const reader = this.readerStates.get(receiver);
-    return reader ? [reader] : [];
+    return this.#readerStates.get(receiver) ?? [];
   }
 
   readonly #onBusyWriter = (writer: StatefulWriter): void => void this.busyWriters.add(writer);
@@ -211,7 +211,7 @@ export class Endpoints {
       this.writerStates
         .get(writer)
         ?.match({ ...remote, guid: guidOf(data.prefix, reader), numberOffset: challenge.firstOf(writer) - 1 }, seconds);
-      const state = this.readerStates.get(reader) as StatefulReader;
+      const [state] = this.#readerStates.get(reader) as readonly [StatefulReader];
       const guid = guidOf(data.prefix, writer);
       if (!state.isMatched(guid)) this.#join(state, { ...remote, guid }, seconds);
     }
@@ -223,7 +223,7 @@ export class Endpoints {
   removePeer({ data, matched }: Peer, hasLeft = false): void {
     for (const [writer, reader] of DISCOVERY_READERS) {
       this.writerStates.get(writer)?.unmatch(guidOf(data.prefix, reader));
-      this.readerStates.get(reader)?.unmatch(guidOf(data.prefix, writer));
+      this.#readerStates.get(reader)?.[0].unmatch(guidOf(data.prefix, writer));
       this.#readersOf.delete(guidOf(data.prefix, writer));
     }
     this.#liveliness.unmatch(guidOf(data.prefix, ENTITY.LIVELINESS_READER));
@@ -244,10 +244,11 @@ export class Endpoints {
   }
 
   #addDiscoveryReader(entity: EntityId, ofWriters: boolean): void {
-    const deliver = (received: Received): void => this.#catchErrors(() => this.#onEndpoint(received, ofWriters));
+    const onSample = (received: Received): void => this.#onEndpoint(received, ofWriters);
+    const deliver = (received: Received): void => this.#deliver(received, onSample);
     const { budget, onFarAhead } = this.#options;
     const options = { entity, reliable: true, budget, deliver, onFarAhead, onBusy: this.#onBusyReader };
-    this.readerStates.set(entity, new StatefulReader(options));
+    this.#readerStates.set(entity, [new StatefulReader(options)]);
   }
 
   #newEntity(kind: number): EntityId {
@@ -272,9 +273,9 @@ export class Endpoints {
     this.#options.onWork();
   }
 
-  #catchErrors(action: () => void): void {
+  #deliver(received: Received, onSample: (received: Received) => void): void {
     try {
-      action();
+      onSample(received);
     } catch (error) {
       this.#options.onRefused(error);
     }

@@ -26,19 +26,21 @@ export class Outbox {
     const { busyReaders, busyWriters } = this.#endpoints;
     // Acknowledgements first: one of them may prove this participant to a peer, which then reads the data that follows.
     for (const state of busyReaders) {
-      const send: SendToWriter = (writer, actions) =>
-        this.#send(state.entity, writer.guid, this.#packer.forWriter(state.entity, writer, actions), nowSeconds);
-      due = Math.min(due, state.poll(nowSeconds, send));
+      due = Math.min(due, state.poll(nowSeconds, this.#sendToWriter));
       if (state.isIdle) busyReaders.delete(state);
     }
     for (const state of busyWriters) {
-      const send: SendToReader = (reader, actions) =>
-        this.#send(state.entity, reader.guid, this.#packer.forReader(state.entity, reader, actions), nowSeconds);
-      due = Math.min(due, state.poll(nowSeconds, send));
+      due = Math.min(due, state.poll(nowSeconds, this.#sendToReader));
       if (state.isIdle) busyWriters.delete(state);
     }
     return due;
   }
+
+  readonly #sendToWriter: SendToWriter = (writer, actions, reader, nowSeconds) =>
+    this.#send(reader, writer.guid, this.#packer.forWriter(reader, writer, actions), nowSeconds);
+
+  readonly #sendToReader: SendToReader = (reader, actions, writer, nowSeconds) =>
+    this.#send(writer, reader.guid, this.#packer.forReader(writer, reader, actions), nowSeconds);
 
   #send(own: EntityId, to: Guid, datagrams: readonly Buffer[], nowSeconds: number): void {
     const peer = this.#peers.get(prefixOf(to));

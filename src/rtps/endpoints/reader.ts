@@ -22,7 +22,7 @@ export type ReaderAction =
   | { readonly kind: 'ackNack'; readonly set: NumberSet; readonly isFinal: boolean }
   | { readonly kind: 'nackFrag'; readonly sequenceNumber: number; readonly set: NumberSet };
 
-export type SendToWriter = (writer: MatchedWriter, actions: readonly ReaderAction[]) => void;
+export type SendToWriter = (writer: MatchedWriter, actions: readonly ReaderAction[], reader: EntityId, nowSeconds: number) => void;
 
 export interface ReaderOptions {
   readonly entity: EntityId;
@@ -207,8 +207,10 @@ export class StatefulReader {
     const pauseEnd = this.#pauseEnd(proxy);
     if (proxy.ackNackDue && nowSeconds >= pauseEnd) {
       proxy.ackNackDue = false;
-      send(proxy.writer, this.#acknowledgement(proxy, nowSeconds));
-    } else if (isRequestDue) send(proxy.writer, [{ kind: 'ackNack', set: firstAckNack(proxy.writer), isFinal: false }]);
+      send(proxy.writer, this.#acknowledgement(proxy, nowSeconds), this.entity, nowSeconds);
+    } else if (isRequestDue) {
+      send(proxy.writer, [{ kind: 'ackNack', set: firstAckNack(proxy.writer), isFinal: false }], this.entity, nowSeconds);
+    }
     if (proxy.ackNackDue) return pauseEnd;
     if (!proxy.hasHeartbeat) return proxy.requestAt;
     return proxy.requestAgainAt === Number.POSITIVE_INFINITY ? null : proxy.requestAgainAt;

@@ -90,6 +90,7 @@ export class Reassembly {
   }
 
   dropBelow(sequenceNumber: number): void {
+    if (this.#partials.size === 0) return;
     for (const number of this.#partials.keys()) if (number < sequenceNumber) this.drop(number);
   }
 

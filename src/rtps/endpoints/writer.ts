@@ -38,7 +38,7 @@ export type WriterAction =
   | { readonly kind: 'gap'; readonly numbers: readonly number[] }
   | { readonly kind: 'heartbeat'; readonly first: number; readonly last: number; readonly isFinal?: boolean };
 
-export type SendToReader = (reader: MatchedReader, actions: readonly WriterAction[]) => void;
+export type SendToReader = (reader: MatchedReader, actions: readonly WriterAction[], writer: EntityId, nowSeconds: number) => void;
 
 /** 8.4.2.2.3: heartbeats are repeated until everything is acknowledged, with a period that doubles up to this. */
 const LAST_HEARTBEAT_SECONDS = 3;
@@ -202,7 +202,7 @@ export class StatefulWriter {
   poll(nowSeconds: number, send: SendToReader): number {
     return this.#busy.poll(nowSeconds, (proxy) => {
       const actions = this.#actionsFor(proxy, nowSeconds);
-      if (actions.length > 0) send(proxy.reader, actions);
+      if (actions.length > 0) send(proxy.reader, actions, this.entity, nowSeconds);
       return this.#isSettled(proxy) ? null : this.#deadlineOf(proxy, nowSeconds);
     });
   }
