@@ -116,7 +116,8 @@ export class TopicReaders {
     const onSample =
       kind === 'health'
         ? this.#sampleHandler(topic, type, healthStatusFrom, (status, received) => {
-            this.#nodeOfWriter.set(received.writer.guid, status.node_name);
+            const { guid } = received.writer;
+            if (this.#nodeOfWriter.get(guid) !== status.node_name) this.#nodeOfWriter.set(guid, status.node_name);
             onHealthStatus(status, received, topic);
           })
         : this.#sampleHandler(topic, type, alertFrom, (alert, received) => onAlert(alert, received, topic));
