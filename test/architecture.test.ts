@@ -14,7 +14,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   ros: ['core', 'rtps'],
   system: ['core'],
   shutdown: ['core', 'config'],
-  client: ['core', 'config', 'ros', 'rtps'],
+  client: ['core', 'config', 'ros'],
   app: ['core', 'config', 'collect', 'store', 'http', 'ros', 'shutdown', 'system'],
   cli: ['core', 'config', 'collect', 'http', 'ros', 'system', 'client', 'app'],
   main: ['cli', 'core'],

@@ -5,7 +5,7 @@ import t, { type Test } from 'tap';
 import { RestClient } from '../../src/client/rest.ts';
 import { until } from '../../testkit/wait.ts';
 import type { SourceListener } from './events.ts';
-import { EventsSource, onceAMinute } from './events.ts';
+import { EventsSource } from './events.ts';
 
 // These tests spend nearly all of their time waiting for the pause before the next attempt.
 t.jobs = 6;
@@ -219,26 +219,4 @@ t.test('notes a server that is not edge-health, and does not read its response',
   const { sink, received } = await follow(t, (_request, response) => response.end('<html>'));
   await received('sink.notes.length > 0', () => sink.notes.length > 0);
   t.match(sink.notes, [/\/events answers with no type: is it edge-health\?/]);
-});
-
-t.test('a note is repeated at most once a minute', async (t) => {
-  let now = 0;
-  const passed: string[] = [];
-  const note = onceAMinute(
-    (text) => passed.push(`${now} ${text}`),
-    () => now,
-  );
-  for (const [at, text] of [
-    [0, 'a'],
-    [10, 'a'],
-    [10, 'b'],
-    [59.9, 'a'],
-    [60, 'a'],
-    [69, 'b'],
-    [70, 'b'],
-  ] as const) {
-    now = at;
-    note(text);
-  }
-  t.same(passed, ['0 a', '10 b', '60 a', '70 b']);
 });

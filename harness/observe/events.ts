@@ -2,6 +2,7 @@ import { followEvents, type ServerEvent } from '../../src/client/event-stream.ts
 import type { RestClient } from '../../src/client/rest.ts';
 import { type Alert, nodeOfAlertId, SEVERITIES } from '../../src/core/alerts/alert.ts';
 import type { HealthStatus } from '../../src/core/health-status.ts';
+import { rateLimited } from '../../src/core/platform/log.ts';
 import type { Channel } from '../record/entries.ts';
 
 /** Receives statuses and alerts of the observed node from the topic and the event stream; those of other nodes are ignored. */
@@ -51,7 +52,8 @@ export class EventsSource {
     this.#options = options;
     const due = PERIODS / options.hertz;
     this.#dataTimeoutSeconds = options.dataTimeoutSeconds ?? Math.min(MAX_TIMEOUT_SECONDS, Math.max(MIN_TIMEOUT_SECONDS, due));
-    this.#note = onceAMinute((text) => options.listener.onNote(text), options.monotonicSeconds);
+    const log = rateLimited((_level, text) => options.listener.onNote(text), options.monotonicSeconds);
+    this.#note = (text) => log('notice', text);
   }
 
   async start(): Promise<void> {
@@ -137,18 +139,4 @@ function isAlert(value: unknown): value is Alert {
   const { alert_id, metric, resolved, severity, timestamp } = (value ?? {}) as Partial<Record<keyof Alert, unknown>>;
   const texts = [alert_id, metric, timestamp].every((text) => typeof text === 'string');
   return texts && typeof resolved === 'boolean' && SEVERITIES.some((known) => known === severity);
-}
-
-const REPEAT_SECONDS = 60;
-
-/** Forwards each text, but the same text at most once a minute. */
-export function onceAMinute(pass: (text: string) => void, monotonicSeconds: () => number): (text: string) => void {
-  const passed = new Map<string, number>();
-  return (text) => {
-    const now = monotonicSeconds();
-    for (const [old, at] of passed) if (now - at >= REPEAT_SECONDS) passed.delete(old);
-    if (passed.has(text)) return;
-    passed.set(text, now);
-    pass(text);
-  };
 }

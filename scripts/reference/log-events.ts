@@ -31,10 +31,10 @@ const namesOf = (node: Node | undefined): string[] =>
     ? node.properties.flatMap((property) => (property.type === 'Property' && property.key.type === 'Identifier' ? [property.key.name] : []))
     : [];
 
-/** Whether a call is to the function log: `log(…)`, `this.#log(…)`, `options.log(…)`. */
+/** Whether a call is to a log function: `log(…)`, `this.#log(…)`, `options.log(…)`, `this.#rateLimitedLog(…)`. */
 function isLog(callee: Node): boolean {
   const called = callee.type === 'MemberExpression' ? callee.property : callee;
-  return (called.type === 'Identifier' || called.type === 'PrivateIdentifier') && called.name === 'log';
+  return (called.type === 'Identifier' || called.type === 'PrivateIdentifier') && ['log', 'rateLimitedLog'].includes(called.name);
 }
 
 /** Finds the calls `log(level, message, fields)` of a file. */
@@ -84,6 +84,8 @@ ${lines.join('\n')}
 Collected from the source code by \`npm run generate\`.
 
 A line of the log is an event followed by \`key=value\` fields; … stands for what varies. In the journal, \`error\`, \`warning\`, \`notice\`, \`info\` and \`debug\` are the priorities 3 to 7: \`journalctl -u edge-health -p warning\` shows warnings and errors. \`log.level\` sets the lowest level that is logged. Fields without a value are omitted. If the output is not a terminal, each line begins with its priority in angle brackets (\`<5>\`), which the journal reads.
+
+Events that senders on the network can cause are logged at most once a minute, with the number of those left out as \`suppressed\`.
 
 ${tables.join('\n')}`;
 }

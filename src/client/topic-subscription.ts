@@ -2,6 +2,7 @@ import { type Alert, nodeOfAlertId, STALE_METRIC } from '../core/alerts/alert.ts
 import { PROGRAMS } from '../core/files/programs.ts';
 import { rosPaths } from '../core/files/ros-paths.ts';
 import type { HealthStatus } from '../core/health-status.ts';
+import { rateLimited } from '../core/platform/log.ts';
 import type { Log } from '../core/ports.ts';
 import { type DiscoveryConfig, discoverySettings } from '../ros/environment.ts';
 import type { DiscoverySettings } from '../ros/graph.ts';
@@ -10,7 +11,6 @@ import { environmentFor, findRos, type Prepared } from '../ros/rclnodejs/prepare
 import { probe } from '../ros/rclnodejs/probe.ts';
 import { isSecured, isSecurityEnforced } from '../ros/rclnodejs/ros-variables.ts';
 import type { Arrived, GraphSubscription, SubscribedTopics, SubscriptionOptions } from '../ros/subscription.ts';
-import { rarely } from '../rtps/log.ts';
 
 /** Receives the messages from the topics that concern the observed node. */
 export interface TopicListener {
@@ -95,14 +95,10 @@ export class TopicSubscription {
     this.reason = `${reason} (domain ${discovery.domainId}, discovery range ${discovery.discoveryRange})`;
     this.#options = options;
     this.#search = new TopicSearch(options.node);
-    const note = rarely(
-      (_level, message, fields = {}) => {
-        const details = Object.entries(fields).map(([name, value]) => `${name} ${String(value)}`);
-        options.listener.onNote(`the graph: ${message}${details.length > 0 ? ` (${details.join(', ')})` : ''}`);
-      },
-      monotonicSeconds,
-      NOTE_SECONDS,
-    );
+    const note = rateLimited((_level, message, fields = {}) => {
+      const details = Object.entries(fields).map(([name, value]) => `${name} ${String(value)}`);
+      options.listener.onNote(`the graph: ${message}${details.length > 0 ? ` (${details.join(', ')})` : ''}`);
+    }, monotonicSeconds);
     this.#log = (level, message, fields) => {
       if (level !== 'info' && level !== 'debug') note(level, message, fields);
     };

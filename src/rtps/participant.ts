@@ -8,7 +8,7 @@ import { Agenda, Outbox } from './endpoints/outbox.ts';
 import type { StatefulReader } from './endpoints/reader.ts';
 import type { Change } from './endpoints/writer.ts';
 import { LIMITS, OctetBudget } from './limits.ts';
-import { type Logger, rarely } from './log.ts';
+import type { Logger } from './log.ts';
 import { AmplificationLimit } from './net/amplification.ts';
 import type { Network, Source } from './net/network.ts';
 import {
@@ -41,6 +41,7 @@ export interface ParticipantOptions {
   readonly localhostOnly: boolean;
   /** The lease announced to other participants; LEASE_SECONDS by default, shorter in tests. */
   readonly leaseSeconds?: number;
+  /** Remote participants can cause lines at will: the caller limits their rate, by message. */
   readonly log: Logger;
   readonly monotonicSeconds: () => number;
   readonly wallMilliseconds: () => number;
@@ -59,8 +60,6 @@ export interface ParticipantOptions {
 
 /** Long enough that several announcements in a row may be lost. */
 export const LEASE_SECONDS = 20;
-/** Remote participants can cause log lines at will; each message is logged at most once in this period. */
-const LOG_PERIOD_SECONDS = 60;
 /** A timer delayed by more than this means that the process was stopped or the machine suspended. */
 const STALL_SECONDS = 1;
 
@@ -105,7 +104,7 @@ export class Participant implements MessageHandler {
   constructor(options: ParticipantOptions) {
     this.#options = options;
     this.#prefixOctets = Buffer.from(options.prefix, 'hex');
-    this.#log = rarely(options.log, options.monotonicSeconds, LOG_PERIOD_SECONDS);
+    this.#log = options.log;
     const peers = this.#peers;
     const limit = this.#limit;
     const log = this.#log;

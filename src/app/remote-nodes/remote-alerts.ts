@@ -1,7 +1,8 @@
 import { type Alert, changeKey, isAbout, nodeOfAlertId } from '../../core/alerts/alert.ts';
 import { isPlausible } from '../../core/alerts/node-watch.ts';
-import { type LineLimit, TokenBucket } from '../../core/alerts/rate-limit.ts';
+import { TokenBucket } from '../../core/alerts/rate-limit.ts';
 import { METRICS } from '../../core/metrics.ts';
+import { rateLimited } from '../../core/platform/log.ts';
 import type { Log, Publisher, RecordedAlert } from '../../core/ports.ts';
 import { type Clocks, isoUtc } from '../../core/time/time.ts';
 import type { Live } from '../live.ts';
@@ -20,7 +21,6 @@ const REMEMBERED = 4096;
 export interface RemoteAlertsOptions {
   readonly clocks: Clocks;
   readonly log: Log;
-  readonly lines: LineLimit;
   readonly live: Live;
   readonly store: { recordAlert(alert: Alert): Promise<RecordedAlert> };
   readonly events: Pick<Publisher, 'publishAlert'>;
@@ -33,11 +33,13 @@ export class RemoteAlerts {
   readonly #changeLines = new TokenBucket(LINES_PER_SECOND, LINES_BURST);
   readonly #open = new Map<string, Alert>();
   readonly #seen = new Set<string>();
+  readonly #rateLimitedLog: Log;
   #accepted = 0;
   #refused = 0;
 
   constructor(options: RemoteAlertsOptions) {
     this.#options = options;
+    this.#rateLimitedLog = rateLimited(options.log, () => options.clocks.monotonicSeconds());
   }
 
   get counts(): { readonly alerts: number; readonly alerts_refused: number } {
@@ -70,9 +72,7 @@ export class RemoteAlerts {
 
   refuse(reason: string, { alert_id }: Alert): void {
     this.#refused += 1;
-    const { clocks, lines, log } = this.#options;
-    const times = lines.count(reason, clocks.monotonicSeconds());
-    if (times !== null) log('warning', `remote alert refused: ${reason}`, { alert_id, times });
+    this.#rateLimitedLog('warning', `remote alert refused: ${reason}`, { alert_id });
   }
 
   /** Resolves the open alerts of a node that was removed. Returns one promise per alert, fulfilled once its change is stored. */

@@ -1,10 +1,11 @@
 import { monotonicFactory } from 'ulid';
 import { type Alert, alertId, isAboutRemoteNode, NODE_LIMIT_METRIC, nodeOfAlertId, raisedBy } from '../../core/alerts/alert.ts';
 import { type KnownNode, NodeWatch, type Stamp, stampOf } from '../../core/alerts/node-watch.ts';
-import { LineLimit, TokenBucket } from '../../core/alerts/rate-limit.ts';
+import { TokenBucket } from '../../core/alerts/rate-limit.ts';
 import type { HealthStatus } from '../../core/health-status.ts';
 import { isNodeName } from '../../core/node-name.ts';
-import type { RecordCursor } from '../../core/ports.ts';
+import { rateLimited } from '../../core/platform/log.ts';
+import type { Log, RecordCursor } from '../../core/ports.ts';
 import { isoUtc } from '../../core/time/time.ts';
 import type { StatusDocument } from '../../http/api/schema.ts';
 import type { GraphListener } from '../../ros/graph.ts';
@@ -50,7 +51,7 @@ export class RemoteNodes implements Pick<Required<GraphListener>, 'onHealthStatu
   readonly #nodes = new Map<string, RemoteNode>();
   readonly #capacity = new NodeLimit(this.#nodes);
   readonly #alerts: RemoteAlerts;
-  readonly #lines = new LineLimit();
+  readonly #rateLimitedLog: Log;
   readonly #statuses = new TokenBucket(ALL_STATUSES_PER_SECOND, ALL_STATUSES_PER_SECOND);
   readonly #youngAlerts = new TokenBucket(YOUNG_ALERTS_PER_SECOND, MAX_YOUNG_ALERTS);
   /** Limits the log lines about discovered nodes. */
@@ -66,8 +67,9 @@ export class RemoteNodes implements Pick<Required<GraphListener>, 'onHealthStatu
 
   constructor(options: RemoteNodesOptions) {
     this.#options = options;
+    this.#rateLimitedLog = rateLimited(options.log, () => options.clocks.monotonicSeconds());
     this.#rules = options.rules;
-    this.#alerts = new RemoteAlerts({ ...options, lines: this.#lines });
+    this.#alerts = new RemoteAlerts(options);
   }
 
   /** Restores the state of earlier runs. Data received before start() is dropped. */
@@ -165,7 +167,9 @@ export class RemoteNodes implements Pick<Required<GraphListener>, 'onHealthStatu
     const node = this.#nodeOf(status.node_name, now);
     if (!node?.takeStatus(now, this.#statuses)) {
       this.#counts.refused += 1;
-      this.#warn(node ? 'remote statuses dropped: rate limit exceeded' : 'remote node ignored: node limit reached', status.node_name);
+      this.#rateLimitedLog('warning', node ? 'remote statuses dropped: rate limit exceeded' : 'remote node ignored: node limit reached', {
+        node: status.node_name,
+      });
       return;
     }
     const stamp = stampOf(status);
@@ -232,7 +236,8 @@ export class RemoteNodes implements Pick<Required<GraphListener>, 'onHealthStatu
         if (!exceedsLimit && node.staleAlertLimit.take(now)) {
           this.#raiseStale(node, staleSeconds);
           if (isYoung(node)) young += 1;
-        } else if (isNew) this.#warn('stale remote node without alert: alert rate limit exceeded', node.name);
+        } else if (isNew)
+          this.#rateLimitedLog('warning', 'stale remote node without alert: alert rate limit exceeded', { node: node.name });
       }
       const forgetSeconds = node.isEstablished ? ruleSeconds : Math.min(ruleSeconds, NEWCOMER_FORGET_SECONDS);
       if (now - node.lastSeenSeconds >= forgetSeconds) void this.forget(node.name, `no data for ${forgetSeconds / 3600} h`);
@@ -334,7 +339,7 @@ export class RemoteNodes implements Pick<Required<GraphListener>, 'onHealthStatu
 
   #evict(node: RemoteNode, reason: string): void {
     this.#counts.evicted += 1;
-    this.#warn(reason, node.name);
+    this.#rateLimitedLog('warning', reason, { node: node.name });
     void Promise.all(this.#remove(node));
   }
 
@@ -369,7 +374,7 @@ export class RemoteNodes implements Pick<Required<GraphListener>, 'onHealthStatu
     }
     this.#counts.not_stored += 1;
     if (notStored === 'too many jumps') {
-      this.#warn('remote node clock jumps too often: some statuses shown but not stored', node.name);
+      this.#rateLimitedLog('warning', 'remote node clock jumps too often: some statuses shown but not stored', { node: node.name });
     } else if (!node.isWrongClockLogged) {
       node.isWrongClockLogged = true;
       log('warning', 'remote node clock is wrong: statuses shown but not stored', {
@@ -434,11 +439,6 @@ export class RemoteNodes implements Pick<Required<GraphListener>, 'onHealthStatu
   #resolve(alert: Alert): void {
     const { clocks, publishAlerts } = this.#options;
     publishAlerts([{ ...alert, value: 0, timestamp: isoUtc(clocks.wallMilliseconds()), resolved: true }]);
-  }
-
-  #warn(message: string, node: string): void {
-    const times = this.#lines.count(message, this.#options.clocks.monotonicSeconds());
-    if (times !== null) this.#options.log('warning', message, { node, times });
   }
 }
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { runs, SEED } from '../../../testkit/effort.ts';
-import { LineLimit, TokenBucket } from './rate-limit.ts';
+import { TokenBucket } from './rate-limit.ts';
 
 t.test('in any time span at most the burst plus the accumulated rate passes', async (t) => {
   const waits = fc.array(fc.integer({ min: 0, max: 3000 }), { minLength: 1, maxLength: 200 });
@@ -29,13 +29,4 @@ t.test('a sender within the rate always passes', async (t) => {
   const bucket = new TokenBucket(10, 1);
   for (let i = 0; i < 1000; i += 1) if (!bucket.take(i * 0.1)) t.fail(`number ${i}`);
   t.pass();
-});
-
-t.test('one line per minute and kind, with the number of occurrences', async (t) => {
-  const lines = new LineLimit();
-  t.equal(lines.count('a', 0), 1);
-  t.equal(lines.count('b', 1), 1);
-  for (let i = 1; i < 60; i += 1) t.equal(lines.count('a', i), null);
-  t.equal(lines.count('a', 60), 60);
-  t.equal(lines.count('a', 1000), 1);
 });

@@ -38,20 +38,3 @@ export class TokenBucket {
     this.#atSeconds = nowSeconds;
   }
 }
-
-/** Limits log lines to one per minute and kind. */
-export class LineLimit {
-  readonly #kinds = new Map<string, { loggedSeconds: number; since: number }>();
-
-  /** Number of occurrences since the last line, including this one; null: do not log now. */
-  count(kind: string, nowSeconds: number): number | null {
-    const known = this.#kinds.get(kind);
-    if (known && nowSeconds - known.loggedSeconds < 60) {
-      known.since += 1;
-      return null;
-    }
-    const times = (known?.since ?? 0) + 1;
-    this.#kinds.set(kind, { loggedSeconds: nowSeconds, since: 0 });
-    return times;
-  }
-}

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import t from 'tap';
 import { runs, SEED } from '../../../testkit/effort.ts';
 import { anyText } from '../../../testkit/text.ts';
-import { formatLine } from './log.ts';
+import { formatLine, rateLimited } from './log.ts';
 
 /** Up to this length, the journal does not split a line. */
 const LINE_MAX_BYTES = 48 * 1024;
@@ -34,4 +34,45 @@ t.test('no text can begin another line with its own priority or control a termin
 t.test('a line is never long enough for the journal to split it', async (t) => {
   for (const text of ['x', '🤖', '\n', '<0>'])
     t.ok(Buffer.byteLength(formatLine(false, 'error', text.repeat(100_000), { text: text.repeat(100_000) })) < LINE_MAX_BYTES, text);
+});
+
+t.test('each message is logged once a minute, then with the number of suppressed ones', async (t) => {
+  let now = 100;
+  const lines: unknown[] = [];
+  const log = rateLimited(
+    (level, message, fields) => lines.push([level, message, fields]),
+    () => now,
+  );
+  log('warning', 'a', { n: 1 });
+  log('warning', 'a', { n: 2 });
+  log('info', 'b');
+  now += 59.9;
+  log('warning', 'a', { n: 3 });
+  t.same(lines, [
+    ['warning', 'a', { n: 1 }],
+    ['info', 'b', {}],
+  ]);
+  now += 0.1;
+  log('warning', 'a', { n: 4 });
+  log('warning', 'a', { n: 5 });
+  t.same(lines[2], ['warning', 'a', { n: 4, suppressed: 2 }]);
+  now += 1000;
+  log('warning', 'a', { n: 6 });
+  t.same(lines[3], ['warning', 'a', { n: 6, suppressed: 1 }]);
+  now += 1000;
+  log('warning', 'a', { n: 7 });
+  t.same(lines[4], ['warning', 'a', { n: 7 }], 'none in between');
+});
+
+t.test('the remembered messages are bounded', async (t) => {
+  let lines = 0;
+  const log = rateLimited(
+    () => (lines += 1),
+    () => 0,
+  );
+  for (let i = 0; i < 100_000; i += 1) log('info', `line ${i % 1000}`);
+  t.ok(lines <= 100_000);
+  const before = lines;
+  log('info', 'line 999');
+  t.equal(lines, before, 'the last ones are');
 });

@@ -44,3 +44,26 @@ export function createLogger(stream: NodeJS.WriteStream, level: LogLevel): Logge
     },
   };
 }
+
+/** Messages remembered by a rate limit. */
+const MAX_KINDS = 64;
+const PERIOD_SECONDS = 60;
+
+/**
+ * Passes each message on at most once a minute, and adds the number of suppressed ones to the next: lines that senders on the network can
+ * cause must not fill the journal. What varies belongs in the fields.
+ */
+export function rateLimited(log: Log, monotonicSeconds: () => number): Log {
+  const lines = new Map<string, { readonly sinceSeconds: number; suppressed: number }>();
+  return (level, message, fields = {}) => {
+    const now = monotonicSeconds();
+    const last = lines.get(message);
+    if (last && now - last.sinceSeconds < PERIOD_SECONDS) {
+      last.suppressed += 1;
+      return;
+    }
+    if (lines.size >= MAX_KINDS && !last) lines.clear();
+    lines.set(message, { sinceSeconds: now, suppressed: 0 });
+    log(level, message, last && last.suppressed > 0 ? { ...fields, suppressed: last.suppressed } : fields);
+  };
+}

@@ -1,6 +1,6 @@
 import { lookup } from 'node:dns';
+import { rateLimited } from '../../core/platform/log.ts';
 import type { Log } from '../../core/ports.ts';
-import { rarely } from '../../rtps/log.ts';
 import { type Network, UdpNetwork } from '../../rtps/net/network.ts';
 import type { ParticipantOptions } from '../../rtps/participant.ts';
 import type { DiscoverySettings } from '../graph.ts';
@@ -29,8 +29,6 @@ export interface Joined {
 export type CreateSession<S extends Joined> = (participant: SessionParticipant, former: S | null) => S;
 
 const REJOIN_AGAIN_MS = 10_000;
-/** Remote participants can cause log lines at will; each message is logged at most once in this period. */
-const LOG_PERIOD_SECONDS = 60;
 /** USER_DATA of a participant: the SROS2 enclave, which ROS 2 tools display. */
 const ENCLAVE_DATA = 'enclave=/;';
 
@@ -60,7 +58,7 @@ export class RejoiningSession<S extends Joined> {
       network: network ?? new UdpNetwork(isLoopbackOnly(discovery)),
       localhostOnly: discovery.discoveryRange === 'LOCALHOST',
       ...(leaseSeconds === undefined ? {} : { leaseSeconds }),
-      log: rarely(log, monotonicSeconds, LOG_PERIOD_SECONDS),
+      log: rateLimited(log, monotonicSeconds),
       monotonicSeconds,
       wallMilliseconds,
       onAddressLost: () => this.rejoin('an address of this machine was removed'),

@@ -1,14 +1,12 @@
 import { type Alert, changeKey, nodeOfAlertId } from '../../core/alerts/alert.ts';
 import type { HealthStatus } from '../../core/health-status.ts';
-import type { Log } from '../../core/ports.ts';
-import { rarely } from '../../rtps/log.ts';
 import { decode } from '../../rtps/wire/cdr.ts';
 import type { GraphOptions } from '../graph.ts';
 import { ALERT, HEALTH_STATUS } from '../interfaces.generated.ts';
 import type { MessageType } from '../interfaces.ts';
 import { alertFrom, type Checked, healthStatusFrom } from '../messages.ts';
 
-interface Options extends Pick<GraphOptions, 'localNode' | 'log' | 'monotonicSeconds'> {
+interface Options extends Pick<GraphOptions, 'localNode' | 'log'> {
   readonly listener: {
     onHealthStatus(status: HealthStatus, topic: string): void;
     onAlert(alert: Alert, topic: string): void;
@@ -17,21 +15,18 @@ interface Options extends Pick<GraphOptions, 'localNode' | 'log' | 'monotonicSec
   };
 }
 
-const LOG_PERIOD_SECONDS = 60;
 /** Number of messages remembered, separately for sent and received ones. */
 const MAX_REMEMBERED = 1024;
 
 /** Handles received messages: decodes and validates them, and drops duplicates and those of this process. */
 export class Arrivals {
   readonly #options: Options;
-  readonly #log: Log;
   readonly #sent = new Recent();
   readonly #received = new Recent();
   #refused = 0;
 
   constructor(options: Options) {
     this.#options = options;
-    this.#log = rarely(options.log, options.monotonicSeconds, LOG_PERIOD_SECONDS);
   }
 
   get refused(): number {
@@ -79,7 +74,7 @@ export class Arrivals {
       reason = (error as Error).message;
     }
     this.#refused += 1;
-    this.#log('warning', 'message refused', { topic, reason });
+    this.#options.log('warning', 'message refused', { topic, reason });
     return null;
   }
 }

@@ -1,4 +1,4 @@
-import { rarely } from '../../rtps/log.ts';
+import { rateLimited } from '../../core/platform/log.ts';
 import type { Arrived, GraphSubscription, SubscriptionOptions } from '../subscription.ts';
 import { Arrivals } from './arrivals.ts';
 import { FIRST_SCAN_MS, type FollowedTopic, Follower, SCAN_MS, SPIN_MS } from './follower.ts';
@@ -6,7 +6,6 @@ import { bareNode, type RclContext, type RclOptions, withRcl } from './library.t
 
 export interface RclnodejsSubscriptionOptions extends SubscriptionOptions, RclOptions {}
 
-const LOG_PERIOD_SECONDS = 60;
 /** No received message is this process's own: node names are not empty. */
 const NO_NODE = '';
 
@@ -23,12 +22,11 @@ export class RclnodejsSubscription implements GraphSubscription {
 
   async start(): Promise<void> {
     const { listener, monotonicSeconds, nodeName, topics } = this.#options;
-    const log = rarely(this.#options.log, monotonicSeconds, LOG_PERIOD_SECONDS);
+    const log = rateLimited(this.#options.log, monotonicSeconds);
     const arrived = (topic: string): Arrived => ({ topic, publisher: null, sequenceNumber: null });
     const arrivals = new Arrivals({
       localNode: NO_NODE,
       log,
-      monotonicSeconds,
       listener: {
         onHealthStatus: (status, topic) => listener.onHealthStatus(status, arrived(topic)),
         onAlert: (alert, topic) => listener.onAlert(alert, arrived(topic)),

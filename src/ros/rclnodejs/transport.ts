@@ -1,7 +1,7 @@
 import type { Alert } from '../../core/alerts/alert.ts';
 import type { HealthStatus } from '../../core/health-status.ts';
+import { rateLimited } from '../../core/platform/log.ts';
 import type { Log } from '../../core/ports.ts';
-import { rarely } from '../../rtps/log.ts';
 import { type GraphOptions, type RosDetails, type RosTransport, type ShutdownServer, sharedShutdownProblem } from '../graph.ts';
 import { GraphPublisher, type PublishedTopic } from '../publisher.ts';
 import { Arrivals } from './arrivals.ts';
@@ -17,7 +17,6 @@ export interface RclnodejsOptions extends GraphOptions, RclOptions {
 
 /** Period of scans for clients of parameter services, short because a person is waiting. */
 const PARAMETER_SCAN_MS = 1000;
-const LOG_PERIOD_SECONDS = 60;
 /** Number of consecutive scans that must find a duplicate node: one that was killed stays on the graph until its lease ends. */
 const DUPLICATE_SCANS = 8;
 
@@ -37,10 +36,11 @@ export class RclnodejsTransport extends GraphPublisher implements RosTransport {
   constructor(options: RclnodejsOptions) {
     super(options);
     this.#options = options;
-    this.#log = rarely(options.log, options.monotonicSeconds, LOG_PERIOD_SECONDS);
+    this.#log = rateLimited(options.log, options.monotonicSeconds);
     const { listener } = options;
     this.#arrivals = new Arrivals({
-      ...options,
+      localNode: options.localNode,
+      log: this.#log,
       listener: {
         onHealthStatus: (status) => listener.onHealthStatus(status),
         onAlert: (alert) => listener.onAlert(alert),

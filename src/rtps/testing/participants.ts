@@ -1,3 +1,4 @@
+import { rateLimited } from '../../core/platform/log.ts';
 import type { LocalReader, LocalWriter, TopicReaderOptions, TopicWriterOptions } from '../endpoints/endpoints.ts';
 import type { Network } from '../net/network.ts';
 import { Participant, type ParticipantOptions } from '../participant.ts';
@@ -23,9 +24,9 @@ export function participantOn(network: Network, now: () => number, options: Part
     network,
     staticPeers: [],
     localhostOnly: false,
-    log: (level, message, fields) => {
+    log: rateLimited((level, message, fields) => {
       if (level !== 'debug') lines.push(`${level}: ${message} ${JSON.stringify(fields)}`);
-    },
+    }, now),
     monotonicSeconds: now,
     wallMilliseconds: () => 1_700_000_000_000 + now() * 1000,
     ...options,
