@@ -1,10 +1,10 @@
-import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import * as v from 'valibot';
 import { type OpsDocument, opsDocumentSchema } from '../../src/client/documents.ts';
 import { writeAtomically } from '../../src/core/files/atomic-file.ts';
 import { makeFolder } from '../../src/core/files/data-folder.ts';
+import { privateFolderInMemory, runtimeFolder, shortName } from '../../src/core/files/runtime-folder.ts';
 import type { Log } from '../../src/core/ports.ts';
 
 const FILE = 'jobs.json';
@@ -27,18 +27,11 @@ export function opsFolder(dataFolder: string): string {
  * gets a private one in /dev/shm, named after its data folder.
  */
 export function liveFolder(dataFolder: string, environment: NodeJS.ProcessEnv): string {
-  const runtime = environment['RUNTIME_DIRECTORY']?.split(':')[0];
-  if (runtime) return runtime;
-  const name = createHash('sha256').update(fs.realpathSync(dataFolder)).digest('hex').slice(0, 16);
-  const inMemory = `/dev/shm/edge-health-ops-${process.getuid?.() ?? 0}-${name}`;
-  try {
-    fs.mkdirSync(inMemory, { mode: 0o700, recursive: true });
-    const stats = fs.lstatSync(inMemory);
-    // Any user can create folders in /dev/shm; only one that is private to this user is safe.
-    if (stats.isDirectory() && stats.uid === process.getuid?.() && (stats.mode & 0o077) === 0) return inMemory;
-  } catch {
-    // There is no tmpfs here, or another user's folder has that name.
-  }
+  const runtime = runtimeFolder(environment);
+  if (runtime !== null) return runtime;
+  const name = `edge-health-ops-${process.getuid?.() ?? 0}-${shortName(fs.realpathSync(dataFolder))}`;
+  const inMemory = privateFolderInMemory(join('/dev/shm', name));
+  if (inMemory !== null) return inMemory;
   const onDisk = join(opsFolder(dataFolder), 'state');
   makeFolder(onDisk, 0o750);
   return onDisk;

@@ -14,6 +14,7 @@ import { type Alert, isAboutRemoteNode, raisedBy } from '../core/alerts/alert.ts
 import type { KnownNode } from '../core/alerts/node-watch.ts';
 import type { JudgingRules } from '../core/alerts/threshold-monitor.ts';
 import { PROGRAMS } from '../core/files/programs.ts';
+import { runtimeFolder } from '../core/files/runtime-folder.ts';
 import { type DiskReading, type Sample, toHealthStatus } from '../core/health-status.ts';
 import { readBootId } from '../core/platform/boot-id.ts';
 import type { Log, Publisher } from '../core/ports.ts';
@@ -184,7 +185,7 @@ export class Service {
       publishAlerts: (changes) => this.#publishAlerts(changes),
     });
     this.#control = new ControlSocket({
-      path: join(options.environment['RUNTIME_DIRECTORY']?.split(':')[0] || options.dataPath, 'control.sock'),
+      path: join(runtimeFolder(options.environment) ?? options.dataPath, 'control.sock'),
       forget: (node, requestedBy) =>
         node === null ? this.#remoteNodes.forgetStaleOnRequest(requestedBy) : this.#remoteNodes.forgetOnRequest(node, requestedBy),
       log,

@@ -1,9 +1,9 @@
-import { closeSync, constants, fstatSync, lstatSync, mkdirSync, openSync, readdirSync, readFileSync, readSync, rm, rmdir } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readdirSync, readFileSync, readSync, rm, rmdir } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { writeAtomically } from '../core/files/atomic-file.ts';
 import { installation } from '../core/files/installation.ts';
-import { shortName } from '../core/files/spool-folder.ts';
+import { isPrivate, privateFolderInMemory, runtimeFolder, shortName } from '../core/files/runtime-folder.ts';
 
 /** File of a running service, by which local commands find it even after its configuration was edited. */
 export interface RunningService {
@@ -38,14 +38,12 @@ const folderInMemory = (configFile: string): string => IN_MEMORY + shortName(res
 
 /** systemd's runtime folder, otherwise one that no other user can write to. It may be missing. */
 export function runningFolder(configFile: string, environment: NodeJS.ProcessEnv): string {
-  return environment['RUNTIME_DIRECTORY']?.split(':')[0] || folderInMemory(configFile);
+  return runtimeFolder(environment) ?? folderInMemory(configFile);
 }
 
 export async function announceService(folder: string, service: Pick<RunningService, 'config' | 'url'>): Promise<void> {
-  if (folder === folderInMemory(service.config)) {
-    mkdirSync(folder, { mode: 0o700, recursive: true });
-    if (!isOwn(folder)) throw new Error(`${folder} belongs to another user`);
-  }
+  if (folder === folderInMemory(service.config) && privateFolderInMemory(folder) === null)
+    throw new Error(`${folder} cannot be created, or another user owns it`);
   const document: RunningService = { pid: process.pid, started: startTime(process.pid) ?? 0, ...service };
   await writeAtomically(join(folder, SERVICE_FILE), `${JSON.stringify(document)}\n`, { mode: READABLE_BY_ALL });
 }
@@ -66,9 +64,9 @@ export function findService(
   environment: NodeJS.ProcessEnv,
   run = '/run',
 ): (RunningService & { readonly folder: string }) | null {
-  const own = environment['RUNTIME_DIRECTORY']?.split(':')[0];
+  const own = runtimeFolder(environment);
   const inMemory = folderInMemory(configFile);
-  const folders = [...(own ? [own] : []), ...unitFolders(run), ...(isOwn(inMemory) ? [inMemory] : [])];
+  const folders = [...(own ? [own] : []), ...unitFolders(run), ...(isPrivate(inMemory) ? [inMemory] : [])];
   for (const folder of folders) {
     const { value: service, uid } = read<RunningService>(join(folder, SERVICE_FILE)) ?? {};
     if (service?.config === resolve(configFile) && /^https?:\/\//.test(service.url) && isProcessOf(service, uid))
@@ -102,16 +100,6 @@ function unitFolders(run: string): string[] {
       .map((name) => join(run, name));
   } catch {
     return [];
-  }
-}
-
-/** Whether a folder belongs to this user alone; in /dev/shm, every user can create folders. */
-function isOwn(folder: string): boolean {
-  try {
-    const stats = lstatSync(folder);
-    return stats.isDirectory() && stats.uid === process.getuid?.() && (stats.mode & 0o077) === 0;
-  } catch {
-    return false;
   }
 }
 

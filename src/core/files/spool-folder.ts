@@ -1,5 +1,6 @@
 import { realpathSync } from 'node:fs';
 import { join } from 'node:path';
+import { shortName } from './runtime-folder.ts';
 
 /** The spool's folder in a runtime directory of systemd. */
 export function spoolInRuntimeFolder(runtimeFolder: string): string {
@@ -14,11 +15,4 @@ export function spoolInMemory(dataPath: string, uid: number): string {
 /** The spool's folder on machines without tmpfs. */
 export function spoolBesideDatabase(dataPath: string): string {
   return join(dataPath, 'spool');
-}
-
-/** A short name for a path: 64-bit FNV-1a. (OpenSSL's hashes use 3 MB of memory once loaded.) */
-export function shortName(path: string): string {
-  let hash = 0xcbf29ce484222325n;
-  for (const byte of Buffer.from(path)) hash = BigInt.asUintN(64, (hash ^ BigInt(byte)) * 0x100000001b3n);
-  return hash.toString(16).padStart(16, '0');
 }

@@ -2,6 +2,7 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { type Alert, SEVERITIES, STATUSES } from '../../core/alerts/alert.ts';
 import { makeFolder } from '../../core/files/data-folder.ts';
+import { privateFolderInMemory, runtimeFolder } from '../../core/files/runtime-folder.ts';
 import { spoolBesideDatabase, spoolInMemory, spoolInRuntimeFolder } from '../../core/files/spool-folder.ts';
 import type { HealthStatus } from '../../core/health-status.ts';
 import { METRICS } from '../../core/metrics.ts';
@@ -15,18 +16,9 @@ import type { Leftover } from '../thread/protocol.ts';
  * data folder; otherwise it is beside the database.
  */
 export function spoolFolder(dataPath: string, environment: NodeJS.ProcessEnv): string {
-  const runtime = environment['RUNTIME_DIRECTORY']?.split(':')[0];
-  if (runtime) return spoolInRuntimeFolder(runtime);
-  const inMemory = spoolInMemory(dataPath, process.getuid?.() ?? 0);
-  try {
-    fs.mkdirSync(inMemory, { mode: 0o700, recursive: true });
-    const stats = fs.lstatSync(inMemory);
-    // Every user can create folders in /dev/shm: use only one that is owned by this user and closed to others.
-    if (stats.isDirectory() && stats.uid === process.getuid?.() && (stats.mode & 0o077) === 0) return inMemory;
-  } catch {
-    // There is no tmpfs, or another user owns the folder.
-  }
-  return spoolBesideDatabase(dataPath);
+  const runtime = runtimeFolder(environment);
+  if (runtime !== null) return spoolInRuntimeFolder(runtime);
+  return privateFolderInMemory(spoolInMemory(dataPath, process.getuid?.() ?? 0)) ?? spoolBesideDatabase(dataPath);
 }
 
 const readText = (path: string): string => fs.readFileSync(path, 'utf8');
