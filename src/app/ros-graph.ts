@@ -2,24 +2,11 @@ import type { Alert } from '../core/alerts/alert.ts';
 import type { HealthStatus } from '../core/health-status.ts';
 import type { Log, Publisher } from '../core/ports.ts';
 import type { ShutdownProgress } from '../core/shutdown/shutdown.ts';
+import type { StatusDocument } from '../http/api/schema.ts';
 import type { TransportChoice } from '../ros/choose.ts';
 import { DEPTH, type RosTransport, SHUTDOWN_DEPTH } from '../ros/graph.ts';
 
-/** The ROS 2 part of /status. */
-export interface RosState {
-  readonly transport: 'rclnodejs' | 'embedded' | 'off';
-  readonly reason: string;
-  readonly domain_id: number | null;
-  readonly peers: number | null;
-  readonly subscribers: number | null;
-  readonly refused: number;
-  readonly published: { readonly health_status: number; readonly alerts: number } | null;
-  readonly problem: string | null;
-  /** Whether other nodes are received. */
-  readonly observing: boolean;
-  /** Names of the observers, the first of which publishes alerts about other nodes; null: unknown. */
-  readonly observers: string[] | null;
-}
+type RosState = StatusDocument['ros'];
 
 export interface RosGraphOptions {
   /** The domain to join; null: none, and `choose` returns the reason. */
@@ -137,7 +124,7 @@ export class RosGraph implements Publisher {
     const { choose, embeddedInstead, log } = this.#options;
     const choice = await choose();
     if (choice.transport === 'off') {
-      this.#stayOff(choice.reason, choice.fallback);
+      this.#disable(choice.reason, choice.fallback);
       return;
     }
     const problem = await this.#startAs(choice);
@@ -148,7 +135,7 @@ export class RosGraph implements Publisher {
       const second = await this.#startAs({ ...choice, transport: 'embedded', reason: `${failed}; embedded instead`, fallback: true });
       if (second === null) return;
     }
-    this.#stayOff(failed, true);
+    this.#disable(failed, true);
   }
 
   /** Null: running; else the reason why not. */
@@ -214,11 +201,11 @@ export class RosGraph implements Publisher {
     keep(this.#recent, alert.alert_id, DEPTH);
   }
 
-  #stayOff(reason: string, unmeant: boolean): void {
+  #disable(reason: string, isUnintended: boolean): void {
     this.#early = null;
     this.#reason = reason;
-    if (unmeant) this.#offProblem = reason;
-    this.#options.log(unmeant ? 'error' : 'notice', 'not on the ROS 2 graph', { reason });
+    if (isUnintended) this.#offProblem = reason;
+    this.#options.log(isUnintended ? 'error' : 'notice', 'not on the ROS 2 graph', { reason });
   }
 }
 

@@ -39,8 +39,8 @@ export async function chooseTransport(
     if (securityEnforced) return choice('off', `${reason}, but ROS_SECURITY_STRATEGY is Enforce, and embedded is not secured`, true);
     return choice('embedded', fallback ? `${reason}; embedded instead` : reason, fallback);
   };
-  const unusable = (reason: string, meant: boolean): TransportChoice => {
-    if (configured === 'auto') return embedded(reason, meant);
+  const unusable = (reason: string, fallback: boolean): TransportChoice => {
+    if (configured === 'auto') return embedded(reason, fallback);
     return choice('off', `${reason}; ros.transport is rclnodejs, so ROS 2 is disabled until this is corrected`, true);
   };
   if (configured === 'embedded') return embedded('ros.transport is embedded');
