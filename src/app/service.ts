@@ -95,8 +95,7 @@ export class Service {
   readonly #clockCheck: ClockCheck;
   readonly #supervision: Supervision;
   readonly #publishers: readonly Publisher[];
-  readonly #firstSample: Promise<void>;
-  #onFirstSample: () => void = () => undefined;
+  readonly #firstSample = Promise.withResolvers<void>();
   #rules: JudgingRules;
   #disks: readonly DiskReading[] = [];
   /** Monotonic time at which the last sample was stored and published. */
@@ -224,9 +223,6 @@ export class Service {
       openAlerts: () => this.#live.openAlerts(),
     });
     this.#publishers = [this.#rest.events, this.#ros];
-    this.#firstSample = new Promise((resolve) => {
-      this.#onFirstSample = resolve;
-    });
     this.#supervision = new Supervision({
       ...options,
       periodSeconds: 1 / config.publish_frequency,
@@ -259,7 +255,7 @@ export class Service {
       this.#ros.start();
       await sensors;
       void this.#view.readInventory();
-      void this.#firstSample.then(() => this.#supervision.readyOnce(() => restAnswers(address)));
+      void this.#firstSample.promise.then(() => this.#supervision.readyOnce(() => restAnswers(address)));
       return address;
     } catch (error) {
       await this.stop();
@@ -324,7 +320,7 @@ export class Service {
     if (this.#unpublishedAlerts.size > 0 && this.#isFirstObserver())
       for (const alert of this.#unpublishedAlerts.values()) this.#publishOnGraph(alert);
     this.#lastSampleSeconds = this.#options.clocks.monotonicSeconds();
-    this.#onFirstSample();
+    this.#firstSample.resolve();
   }
 
   #onClockEvent(event: ClockEvent): void {

@@ -98,7 +98,7 @@ export class Proof {
   readonly #open: Map<EntityId, NumberedWriter>;
   /** Numbers sent before, whose acknowledgements may still arrive. */
   readonly #before: ReadonlyMap<EntityId, readonly [first: number, last: number]>;
-  #end: (isProven: boolean) => void = () => undefined;
+  readonly #end: (isProven: boolean) => void;
 
   constructor(challenge: Challenge, writers: readonly NumberedWriter[]) {
     this.#challenge = challenge;
@@ -107,13 +107,13 @@ export class Proof {
       writers.map(({ entity, last }) => [entity, [challenge.firstOf(entity), challenge.firstOf(entity) + last] as const]),
     );
     challenge.renew();
-    this.result = new Promise((resolve) => {
-      const timer = setTimeout(() => resolve(false), PROOF_MS);
-      this.#end = (isProven) => {
-        clearTimeout(timer);
-        resolve(isProven);
-      };
-    });
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    const timer = setTimeout(() => resolve(false), PROOF_MS);
+    this.result = promise;
+    this.#end = (isProven) => {
+      clearTimeout(timer);
+      resolve(isProven);
+    };
   }
 
   /** Handles an acknowledgement of all numbers of a discovery writer below `base`. */
