@@ -1,4 +1,4 @@
-import { ImplausibleReading, type ReadCallback, type Source } from './source.ts';
+import { ImplausibleReading, parsing, type ReadCallback, type Source } from './source.ts';
 import { TextFile } from './text-file.ts';
 
 /** Sums of the counters in the first line of /proc/stat, in clock ticks. */
@@ -59,6 +59,8 @@ export class CpuSource implements Source {
   /** Oldest first; the next reading is compared with the first one. */
   #kept: TimedTicks[] = [];
 
+  readonly #parse = (text: string): number => this.#next({ atSeconds: this.#nowSeconds(), ticks: parseCpuTicks(text) });
+
   constructor(procRoot: string, nowSeconds: () => number) {
     // The aggregate line has at most 10 counters of 20 digits.
     this.#file = new TextFile(`${procRoot}/stat`, 256);
@@ -66,16 +68,7 @@ export class CpuSource implements Source {
   }
 
   read(callback: ReadCallback): void {
-    this.#file.read((error, text) => {
-      if (error) return callback(error, 0);
-      let percent: number;
-      try {
-        percent = this.#next({ atSeconds: this.#nowSeconds(), ticks: parseCpuTicks(text) });
-      } catch (problem) {
-        return callback(problem as Error, 0);
-      }
-      callback(null, percent);
-    });
+    this.#file.read(parsing(this.#parse, callback));
   }
 
   close(): void {

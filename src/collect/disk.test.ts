@@ -66,9 +66,9 @@ t.test('after the first reading, / on ext4 is read in place, other file systems 
   const readInPlace = async (path: string, type: number): Promise<string[]> => {
     const asked: string[] = [];
     const answers = { [path]: { ...percentUsed(40), type } };
-    const inPlace: Statfs = (at, callback) => {
+    const inPlace = (at: string): Blocks => {
       asked.push(at);
-      callback(null, { ...percentUsed(50), type });
+      return { ...percentUsed(50), type };
     };
     const source = new DiskSource([path], now, statfsOf(answers), (_path, callback) => callback(false), inPlace);
     await ask(source);
@@ -84,7 +84,9 @@ t.test('after the first reading, / on ext4 is read in place, other file systems 
     now,
     statfsOf({ '/': { ...percentUsed(40), type: EXT4 } }),
     (_path, callback) => callback(false),
-    (_path, callback) => callback(new Error('EIO: i/o error'), percentUsed(0)),
+    () => {
+      throw new Error('EIO: i/o error');
+    },
   );
   await ask(gone);
   t.same(await ask(gone), { problem: '/: EIO: i/o error', value: 0 });

@@ -43,17 +43,6 @@ function isInMemory(path: string, type: number | undefined): boolean {
   return path === '/' && type === 0xef53;
 }
 
-const statfsInPlace: Statfs = (path, callback) => {
-  let blocks: Blocks;
-  try {
-    blocks = statfsSync(path);
-  } catch (error) {
-    callback(error as NodeJS.ErrnoException, { blocks: 0, bfree: 0, bavail: 0 });
-    return;
-  }
-  callback(null, blocks);
-};
-
 /** A read that takes longer continues in the background; the other paths do not wait for it. */
 const SLOW_SECONDS = DEADLINE_SECONDS / 2;
 /**
@@ -72,7 +61,7 @@ interface DiskPath {
   readingSince: number | null;
   /** Whether the path was checked for a hiding mount. Such a mount exists from the start of the service, so one check suffices. */
   isKnown: boolean;
-  /** Whether it is read in place; known after the first reading. */
+  /** Whether its numbers are in the kernel's memory; known after the first reading. */
   isInMemory: boolean;
 }
 
@@ -82,16 +71,16 @@ export class DiskSource implements Source {
   readonly #paths: readonly DiskPath[];
   readonly #nowSeconds: () => number;
   readonly #statfs: Statfs;
-  readonly #isHidden: IsHidden;
-  readonly #statfsInPlace: Statfs;
+  readonly #checkHidden: IsHidden;
+  readonly #statfsSync: (path: string) => Blocks;
   #timer: NodeJS.Timeout | null = null;
 
   constructor(
     paths: readonly string[],
     nowSeconds: () => number,
-    ask: Statfs = statfs,
-    look: IsHidden = isHidden,
-    inPlace = statfsInPlace,
+    readBlocks: Statfs = statfs,
+    checkHidden: IsHidden = isHidden,
+    readInMemory: (path: string) => Blocks = statfsSync,
   ) {
     this.#paths = paths
       .map((path) => ({
@@ -105,9 +94,9 @@ export class DiskSource implements Source {
       }))
       .sort((a, b) => a.path.length - b.path.length);
     this.#nowSeconds = nowSeconds;
-    this.#statfs = ask;
-    this.#isHidden = look;
-    this.#statfsInPlace = inPlace;
+    this.#statfs = readBlocks;
+    this.#checkHidden = checkHidden;
+    this.#statfsSync = readInMemory;
   }
 
   /** The state of each path at a time in monotonic seconds. */
@@ -121,6 +110,13 @@ export class DiskSource implements Source {
   }
 
   read(callback: ReadCallback): void {
+    const [first] = this.#paths;
+    if (first?.isInMemory && this.#paths.length === 1) {
+      this.#readInMemory(first);
+      if (first.problem === null) callback(null, first.percent);
+      else callback(new Error(`${first.path}: ${first.problem}`), 0);
+      return;
+    }
     const waiting = this.#paths.filter(({ readingSince }) => readingSince === null);
     let reading = this.#paths.length - waiting.length;
     let open = waiting.length;
@@ -134,16 +130,16 @@ export class DiskSource implements Source {
       if (percents.length > 0) callback(null, Math.max(...percents));
       else callback(new Error(readings.map(({ path, problem }) => `${path}: ${problem}`).join('; ')), 0);
     };
-    const askNext = (): void => {
+    const readNext = (): void => {
       while (reading < MAX_READING) {
         const path = waiting.shift();
         if (!path) return;
         reading += 1;
-        this.#ask(path, () => {
+        this.#readPath(path, () => {
           reading -= 1;
           open -= 1;
           if (open === 0) finish();
-          else if (open > 0) askNext();
+          else if (open > 0) readNext();
         });
       }
     };
@@ -151,7 +147,7 @@ export class DiskSource implements Source {
       finish();
       return;
     }
-    askNext();
+    readNext();
     // Even a timer that is cleared would wake the process up.
     if (open > 0) this.#timer = setTimeout(finish, SLOW_SECONDS * 1000);
   }
@@ -160,33 +156,47 @@ export class DiskSource implements Source {
     if (this.#timer) clearTimeout(this.#timer);
   }
 
-  #ask(disk: DiskPath, done: () => void): void {
+  #readPath(disk: DiskPath, done: () => void): void {
+    if (disk.isInMemory) {
+      this.#readInMemory(disk);
+      done();
+      return;
+    }
     disk.readingSince = this.#nowSeconds();
-    const answer = (problem: string | null, percent = 0): void => {
-      const now = this.#nowSeconds();
+    const finish = (problem: string | null): void => {
       disk.readingSince = null;
       disk.problem = problem;
-      if (problem === null) {
-        disk.percent = toHundredths(percent);
-        disk.readSeconds = now;
-      }
       done();
     };
-    const read = disk.isInMemory ? this.#statfsInPlace : this.#statfs;
-    read(disk.path, (error, blocks) => {
-      if (error) return answer(error.message);
-      let percent: number;
+    this.#statfs(disk.path, (error, blocks) => {
+      if (error) return finish(error.message);
       try {
-        percent = diskPercent(blocks);
+        this.#record(disk, blocks);
       } catch (problem) {
-        return answer((problem as Error).message);
+        return finish((problem as Error).message);
       }
-      disk.isInMemory = isInMemory(disk.path, blocks.type);
-      if (disk.isKnown) return answer(null, percent);
-      this.#isHidden(disk.path, (hidden) => {
+      if (disk.isKnown) return finish(null);
+      this.#checkHidden(disk.path, (hidden) => {
         disk.isKnown = !hidden;
-        answer(hidden ? 'hidden from the service; allow it with ProtectHome=read-only (systemctl edit edge-health)' : null, percent);
+        disk.isInMemory &&= !hidden;
+        finish(hidden ? 'hidden from the service; allow it with ProtectHome=read-only (systemctl edit edge-health)' : null);
       });
     });
+  }
+
+  #readInMemory(disk: DiskPath): void {
+    try {
+      this.#record(disk, this.#statfsSync(disk.path));
+      disk.problem = null;
+    } catch (error) {
+      disk.problem = (error as Error).message;
+    }
+  }
+
+  /** Throws when the numbers are impossible. */
+  #record(disk: DiskPath, blocks: Blocks): void {
+    disk.percent = toHundredths(diskPercent(blocks));
+    disk.readSeconds = this.#nowSeconds();
+    disk.isInMemory = isInMemory(disk.path, blocks.type);
   }
 }

@@ -1,4 +1,4 @@
-import { ImplausibleReading, type ReadCallback, type Source } from './source.ts';
+import { ImplausibleReading, parsing, type ReadCallback, type Source } from './source.ts';
 import { TextFile } from './text-file.ts';
 
 function kibibytes(text: string, key: string): number {
@@ -30,16 +30,7 @@ export class MemorySource implements Source {
   }
 
   read(callback: ReadCallback): void {
-    this.#file.read((error, text) => {
-      if (error) return callback(error, 0);
-      let percent: number;
-      try {
-        percent = parseMemoryPercent(text);
-      } catch (problem) {
-        return callback(problem as Error, 0);
-      }
-      callback(null, percent);
-    });
+    this.#file.read(parsing(parseMemoryPercent, callback));
   }
 
   close(): void {

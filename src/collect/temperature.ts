@@ -22,7 +22,7 @@ export class TemperatureSource implements Source {
   /** The sensor selected first; later searches are only for this one. */
   #settledId: string | null = null;
   /** Whether the last read failed: the driver may have been unloaded, and another one may have the hwmon number in the path. */
-  #doubted = false;
+  #unconfirmed = false;
   #searching: Promise<void> | null = null;
   #searchedSeconds = Number.NEGATIVE_INFINITY;
 
@@ -48,7 +48,7 @@ export class TemperatureSource implements Source {
     }
     file.read((error, text) => {
       if (error) {
-        this.#doubted = true;
+        this.#unconfirmed = true;
         this.#searchIfDue();
         return callback(error, 0);
       }
@@ -59,7 +59,7 @@ export class TemperatureSource implements Source {
       } catch (problem) {
         return callback(problem as Error, 0);
       }
-      if (!this.#doubted && !this.#searching) return callback(null, celsius);
+      if (!this.#unconfirmed && !this.#searching) return callback(null, celsius);
       void this.search().then(() => {
         if (this.#file === file) callback(null, celsius);
         else callback(new Error('replaced by another sensor'), 0);
@@ -81,7 +81,7 @@ export class TemperatureSource implements Source {
 
   async #search(): Promise<void> {
     this.#searchedSeconds = this.#nowSeconds();
-    this.#doubted = false;
+    this.#unconfirmed = false;
     const found = await findSensors(this.#sysRoot, this.#reader);
     // The sensor still exists under its name and is kept, even if it fails and another sensor of the same name does not.
     if (this.#file && found.some(({ id, path }) => id === this.#settledId && path === this.#file?.path)) return;
