@@ -3,9 +3,13 @@ import { currentStatus, type HealthStatus } from '../core/health-status.ts';
 import { isNodeName } from '../core/node-name.ts';
 
 interface LiveNode {
-  readonly status: HealthStatus;
-  readonly receivedSeconds: number;
-  readonly periodSeconds: number;
+  /** Null: listed because of its alerts or an earlier run, without a status since the start. */
+  status: HealthStatus | null;
+  /** Time of the last arrival, possibly in an earlier run. */
+  lastSeenSeconds: number;
+  periodSeconds: number;
+  stale: boolean;
+  leftMs: number | null;
 }
 
 /** Current state of a node. */
@@ -24,11 +28,8 @@ export interface NodeNow {
 
 /** Current state: the last status of every node and the open alerts. Times are monotonic seconds. */
 export class Live {
+  /** Listed nodes; those with a status are in the order of their first one. */
   readonly #nodes = new Map<string, LiveNode>();
-  /** Remote nodes without a status since the start, and the time of their last arrival. */
-  readonly #expected = new Map<string, number>();
-  readonly #stale = new Set<string>();
-  readonly #left = new Map<string, number>();
   /** Names of all nodes seen or with stored data. */
   readonly #known = new Set<string>();
   readonly #open = new Map<string, Map<string, Alert>>();
@@ -44,43 +45,48 @@ export class Live {
 
   setStatus(status: HealthStatus, receivedSeconds: number, periodSeconds: number): void {
     const name = status.node_name;
-    if (!this.#nodes.has(name)) {
-      this.#known.add(name);
-      this.#expected.delete(name);
+    const live = this.#nodes.get(name);
+    if (live?.status) {
+      live.status = status;
+      live.lastSeenSeconds = receivedSeconds;
+      live.periodSeconds = periodSeconds;
+      return;
     }
-    this.#nodes.set(name, { status, receivedSeconds, periodSeconds });
+    this.#known.add(name);
+    this.#nodes.delete(name);
+    this.#nodes.set(name, { stale: false, leftMs: null, ...live, status, lastSeenSeconds: receivedSeconds, periodSeconds });
   }
 
   /** Records a repeated status; false: no status of the node is shown yet. */
   refresh(name: string, receivedSeconds: number): boolean {
     const live = this.#nodes.get(name);
-    if (live) this.#nodes.set(name, { ...live, receivedSeconds });
-    return live !== undefined;
+    if (!live?.status) return false;
+    live.lastSeenSeconds = receivedSeconds;
+    return true;
   }
 
   /** Lists a node without a status since the start, because of its alerts or an earlier run. */
   expect(name: string, lastSeenSeconds: number): void {
     this.#known.add(name);
-    if (!this.#nodes.has(name)) this.#expected.set(name, lastSeenSeconds);
+    const live = this.#nodes.get(name);
+    if (!live) this.#nodes.set(name, { status: null, lastSeenSeconds, periodSeconds: 0, stale: false, leftMs: null });
+    else if (!live.status) live.lastSeenSeconds = lastSeenSeconds;
   }
 
   setStale(name: string, stale: boolean): void {
-    if (stale) this.#stale.add(name);
-    else this.#stale.delete(name);
+    const live = this.#nodes.get(name);
+    if (live) live.stale = stale;
   }
 
   setLeft(name: string, leftMs: number | null): void {
-    if (leftMs === null) this.#left.delete(name);
-    else this.#left.set(name, leftMs);
+    const live = this.#nodes.get(name);
+    if (live) live.leftMs = leftMs;
   }
 
   /** Removes a node from the list. With `isStored` its name stays known, since its history can be queried. */
   forget(name: string, isStored: boolean): void {
     if (!isStored) this.#known.delete(name);
     this.#nodes.delete(name);
-    this.#expected.delete(name);
-    this.#stale.delete(name);
-    this.#left.delete(name);
   }
 
   setAlert(alert: Alert): void {
@@ -92,19 +98,19 @@ export class Live {
     else this.#open.delete(node);
   }
 
-  /** Listed nodes: those with a status since the start and those expected. */
+  /** Listed nodes: those with a status since the start, then those expected. */
   nodes(): string[] {
-    return [...this.#nodes.keys(), ...this.#expected.keys()];
+    const names = [...this.#nodes.keys()];
+    const hasStatus = (name: string): boolean => this.#nodes.get(name)?.status !== null;
+    return [...names.filter(hasStatus), ...names.filter((name) => !hasStatus(name))];
   }
 
   node(name: string, nowSeconds: number): NodeNow {
     const live = this.#nodes.get(name);
-    const stale = this.#stale.has(name);
-    const leftMs = this.#left.get(name) ?? null;
-    const lastSeenSeconds = live?.receivedSeconds ?? this.#expected.get(name) ?? null;
-    if (!live) return { status: null, ageSeconds: null, periodSeconds: null, lastSeenSeconds, stale, leftMs };
-    const { periodSeconds, receivedSeconds } = live;
-    const ageSeconds = nowSeconds - receivedSeconds;
+    const { lastSeenSeconds = null, leftMs = null, stale = false } = live ?? {};
+    if (!live?.status) return { status: null, ageSeconds: null, periodSeconds: null, lastSeenSeconds, stale, leftMs };
+    const { periodSeconds } = live;
+    const ageSeconds = nowSeconds - live.lastSeenSeconds;
     const current = currentStatus(live.status, ageSeconds, periodSeconds);
     const status = healthStatusOf([current.status], this.openAlertsOf(name));
     return { status: { ...current, status }, ageSeconds, periodSeconds, lastSeenSeconds, stale, leftMs };
