@@ -4,6 +4,7 @@ import { TokenBucket } from '../../core/alerts/rate-limit.ts';
 import { METRICS } from '../../core/metrics.ts';
 import { rateLimited } from '../../core/platform/log.ts';
 import type { Log, Publisher, RecordedAlert } from '../../core/ports.ts';
+import { Recent } from '../../core/recent.ts';
 import { type Clocks, isoUtc } from '../../core/time/time.ts';
 import type { Live } from '../live.ts';
 
@@ -32,7 +33,7 @@ export class RemoteAlerts {
   readonly #changes = new TokenBucket(CHANGES_PER_SECOND, CHANGES_BURST);
   readonly #changeLines = new TokenBucket(LINES_PER_SECOND, LINES_BURST);
   readonly #open = new Map<string, Alert>();
-  readonly #seen = new Set<string>();
+  readonly #seen = new Recent(REMEMBERED);
   readonly #rateLimitedLog: Log;
   #accepted = 0;
   #refused = 0;
@@ -65,7 +66,7 @@ export class RemoteAlerts {
       this.refuse(isWithinRateLimit ? 'too many open alerts' : 'alert rate limit exceeded', alert);
       return;
     }
-    this.#remember(key);
+    this.#seen.add(key);
     this.#accepted += 1;
     void this.#publish(this.#stamped(alert), before);
   }
@@ -121,14 +122,5 @@ export class RemoteAlerts {
   #stamped(alert: Alert): Alert {
     const nowMs = this.#options.clocks.wallMilliseconds();
     return isPlausible(Date.parse(alert.timestamp), nowMs) ? alert : { ...alert, timestamp: isoUtc(nowMs) };
-  }
-
-  #remember(key: string): void {
-    this.#seen.add(key);
-    if (this.#seen.size <= REMEMBERED) return;
-    for (const oldest of this.#seen) {
-      this.#seen.delete(oldest);
-      break;
-    }
   }
 }

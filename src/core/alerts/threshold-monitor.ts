@@ -1,5 +1,6 @@
 import type { Sample } from '../health-status.ts';
 import { METRICS, type Metric, type Reading } from '../metrics.ts';
+import { Recent } from '../recent.ts';
 import { isoUtc } from '../time/time.ts';
 import { type Alert, alertId, diskMetric, raisedBy, type Thresholds } from './alert.ts';
 import {
@@ -55,7 +56,7 @@ export class ThresholdMonitor {
   readonly #readable = new Map<string, Readability>();
   readonly #uniqueId: (timestampMs: number) => string;
   /** Ids of recently ended episodes, which an outdated list of open alerts must not reopen. */
-  readonly #ended = new Set<string>();
+  readonly #ended = new Recent(MAX_ENDED);
   #rules: JudgingRules;
 
   constructor(rules: JudgingRules, past: JudgingPast, startSeconds: number, uniqueId: (timestampMs: number) => string) {
@@ -85,7 +86,7 @@ export class ThresholdMonitor {
       if (watched?.alert?.alert_id === alert_id || this.#ended.has(alert_id)) continue;
       if (!watched || watched.alert) {
         ended.push(alert);
-        this.#end(alert_id);
+        this.#ended.add(alert_id);
         continue;
       }
       watched.alert = alert;
@@ -165,15 +166,7 @@ export class ThresholdMonitor {
     const alert_id = episode.alert?.alert_id ?? alertId(this.#rules.nodeName, metric, this.#uniqueId(timestampMs));
     const alert = { alert_id, severity, metric, value, threshold, timestamp: isoUtc(timestampMs), resolved };
     episode.alert = resolved ? null : alert;
-    if (resolved) this.#end(alert_id);
+    if (resolved) this.#ended.add(alert_id);
     changes.push(alert);
-  }
-
-  #end(id: string): void {
-    this.#ended.add(id);
-    for (const oldest of this.#ended) {
-      if (this.#ended.size <= MAX_ENDED) break;
-      this.#ended.delete(oldest);
-    }
   }
 }

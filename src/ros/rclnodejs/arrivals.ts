@@ -1,5 +1,6 @@
 import { type Alert, changeKey, nodeOfAlertId } from '../../core/alerts/alert.ts';
 import type { HealthStatus } from '../../core/health-status.ts';
+import { Recent } from '../../core/recent.ts';
 import { decode } from '../../rtps/wire/cdr.ts';
 import type { GraphOptions } from '../graph.ts';
 import { ALERT, HEALTH_STATUS } from '../interfaces.generated.ts';
@@ -21,8 +22,8 @@ const MAX_REMEMBERED = 1024;
 /** Handles received messages: decodes and validates them, and drops duplicates and those of this process. */
 export class Arrivals {
   readonly #options: Options;
-  readonly #sent = new Recent();
-  readonly #received = new Recent();
+  readonly #sent = new Recent(MAX_REMEMBERED);
+  readonly #received = new Recent(MAX_REMEMBERED);
   #refused = 0;
 
   constructor(options: Options) {
@@ -81,21 +82,4 @@ export class Arrivals {
 
 function healthKey({ node_name, timestamp }: HealthStatus): string {
   return `${timestamp} ${node_name}`;
-}
-
-/** A bounded set of the most recent keys. */
-class Recent {
-  readonly #keys = new Set<string>();
-
-  /** False: the set already contains the key. */
-  add(key: string): boolean {
-    if (this.#keys.has(key)) return false;
-    this.#keys.add(key);
-    if (this.#keys.size > MAX_REMEMBERED) for (const oldest of this.#keys) return this.#keys.delete(oldest);
-    return true;
-  }
-
-  has(key: string): boolean {
-    return this.#keys.has(key);
-  }
 }
