@@ -1,6 +1,6 @@
 import { median } from '../../src/core/statistics/quantile.ts';
 import { formatDuration } from '../../src/core/time/duration.ts';
-import { isoUtc } from '../../src/core/time/time.ts';
+import { isoUtc, roundToMilliseconds } from '../../src/core/time/time.ts';
 import { stabilityOf } from '../engine/criteria/stability.ts';
 import type { ChartSeries, Evidence } from '../engine/evidence.ts';
 import { CRITERIA, type Judgement, REQUIRED_SECONDS, type TestVerdict, worst } from '../engine/judgement.ts';
@@ -78,8 +78,7 @@ function overall(judgements: readonly Judgement[]): TestVerdict {
 }
 
 function totalSeconds(spans: readonly { readonly from: number; readonly to: number }[]): number {
-  const seconds = spans.reduce((sum, { from, to }) => sum + (to - from), 0);
-  return Math.round(seconds * 1000) / 1000;
+  return roundToMilliseconds(spans.reduce((sum, { from, to }) => sum + (to - from), 0));
 }
 
 /** Neither a shorter run nor a report on collected files gives the 168-hour verdict. */

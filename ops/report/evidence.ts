@@ -10,13 +10,13 @@ import type {
 } from '../../harness/engine/evidence.ts';
 import type { Criterion } from '../../harness/engine/judgement.ts';
 import { SEVERITIES, type Severity } from '../../src/core/alerts/alert.ts';
-import { isoUtc, MINUTE_MS } from '../../src/core/time/time.ts';
+import { isoUtc, MINUTE_MS, roundToMilliseconds } from '../../src/core/time/time.ts';
 import type { AlertRecord } from '../collect/alert-files.ts';
 import type { CollectedAlerts } from './collected.ts';
 import { countStatuses } from './counters.ts';
 import { rowGaps, type StoredSamples } from './gaps.ts';
 import type { Period } from './period.ts';
-import { type ClockEvent, coverage, inMilliseconds, type PlacedRow } from './timeline.ts';
+import { type ClockEvent, coverage, type PlacedRow } from './timeline.ts';
 
 /** Alerts are collected less often than rows. Both must have agreed once within this time before the last row. */
 const AGREE_MS = 10 * MINUTE_MS;
@@ -203,7 +203,7 @@ function episodesOf({ changes, openBefore }: CollectedAlerts, rows: readonly Pla
     const before = rows[next - 1] ?? { at: 0, ms: fromMs };
     const after = rows[next];
     const until = after === undefined || (after.fresh && next > 0) ? before.at : after.at;
-    add(change, inMilliseconds(Math.min(until, before.at + Math.max(0, ms - before.ms) / 1000)));
+    add(change, roundToMilliseconds(Math.min(until, before.at + Math.max(0, ms - before.ms) / 1000)));
   }
   return [...episodes.values()];
 }

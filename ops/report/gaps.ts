@@ -3,9 +3,9 @@ import type { CoverageEvidence, CoverageGap } from '../../harness/engine/evidenc
 import type { StatusDocument } from '../../src/client/documents.ts';
 import { storedTimes } from '../../src/client/history.ts';
 import { type RestClient, ServiceRefused, ServiceUnreachable } from '../../src/client/rest.ts';
-import { isoUtc } from '../../src/core/time/time.ts';
+import { isoUtc, roundToMilliseconds } from '../../src/core/time/time.ts';
 import type { Period } from './period.ts';
-import { type ClockEvent, inMilliseconds, NEAR_SECONDS, type PlacedRow } from './timeline.ts';
+import { type ClockEvent, NEAR_SECONDS, type PlacedRow } from './timeline.ts';
 
 /** Gaps longer than this are listed. */
 const LISTED_SECONDS = { rows: NEAR_SECONDS, samples: 60 };
@@ -48,7 +48,7 @@ export function rowGaps(
     if (!from) continue;
     const between = events.filter(({ row }) => row > from.row && row <= to.row);
     const suspended = between.reduce((sum, { kind, seconds }) => sum + (kind === 'suspend' ? seconds : 0), 0);
-    const seconds = Math.max(0, inMilliseconds(to.at - from.at - suspended));
+    const seconds = Math.max(0, roundToMilliseconds(to.at - from.at - suspended));
     longestSeconds = Math.max(longestSeconds, seconds);
     if (Math.max(seconds, (to.ms - from.ms) / 1000) <= LISTED_SECONDS.rows) continue;
     const back = between.filter(({ kind, seconds: step }) => kind === 'step' && step < 0);

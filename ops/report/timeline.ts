@@ -1,5 +1,6 @@
 /** Puts the rows in the order in which they were written, on one time axis, independent of the wall clock. */
 import type { MonitoringGap, ObservedSpan } from '../../harness/engine/evidence.ts';
+import { roundToMilliseconds } from '../../src/core/time/time.ts';
 import type { ServiceRow } from './collected.ts';
 import type { Period } from './period.ts';
 
@@ -39,8 +40,6 @@ export interface ClockEvent {
   readonly latest: number;
 }
 
-export const inMilliseconds = (seconds: number): number => Math.round(seconds * 1000) / 1000;
-
 /**
  * Boots are ordered by their last rows, because a clock is more likely to be right at the end of a boot than at its start;
  * within a boot, rows are ordered by the seconds since boot. Rows without a boot id are placed by the wall clock, and belong to
@@ -76,7 +75,7 @@ export function placeRows(rows: readonly ServiceRow[], fromMs: number): PlacedRo
     let at = Math.max(0, (row.ms - fromMs) / 1000);
     if (before)
       at = before.at + (sharesClock(before.bootOf, bootOf) ? Math.max(0, boot - before.boot) : Math.max(boot, (row.ms - before.ms) / 1000));
-    before = { ...row, at: inMilliseconds(at), boot, mono, bootOf, fresh: !isNear && !isSameRun };
+    before = { ...row, at: roundToMilliseconds(at), boot, mono, bootOf, fresh: !isNear && !isSameRun };
     placed.push(before);
     if (row.answered) started = row.started;
   }
@@ -98,8 +97,8 @@ export function clockEvents(rows: readonly PlacedRow[]): ClockEvent[] {
     if (before.bootOf !== now.bootOf) events.push({ kind: 'off', seconds: 0, at: before.at, row, earliest: before.ms, latest: now.ms });
     if (!sharesClock(before.bootOf, now.bootOf) || now.boot <= before.boot) continue;
     const elapsed = now.boot - before.boot;
-    const suspended = inMilliseconds(elapsed - (now.mono - before.mono));
-    const stepped = inMilliseconds((now.ms - before.ms) / 1000 - elapsed);
+    const suspended = roundToMilliseconds(elapsed - (now.mono - before.mono));
+    const stepped = roundToMilliseconds((now.ms - before.ms) / 1000 - elapsed);
     const bounds = (seconds: number) => ({ seconds, row, earliest: before.ms + seconds * 1000, latest: now.ms });
     if (suspended >= JUMP_SECONDS) events.push({ kind: 'suspend', at: Math.max(before.at, now.at - suspended), ...bounds(suspended) });
     if (Math.abs(stepped) >= Math.max(JUMP_SECONDS, elapsed * DRIFT)) events.push({ kind: 'step', at: now.at, ...bounds(stepped) });
@@ -143,10 +142,10 @@ export function coverage(rows: readonly PlacedRow[], { fromMs, toMs }: Period): 
   // The wall clock, which defines the period, may have been slewed relative to the boot-time clock.
   const lagging = (toMs - fromMs) / 1000 - (last.at + (toMs - last.ms) / 1000);
   const slewed = first.bootOf === last.bootOf && lagging > 0 && lagging <= SLEWED_SECONDS ? lagging : 0;
-  const untilEnd = inMilliseconds((toMs - last.ms) / 1000 + slewed);
+  const untilEnd = roundToMilliseconds((toMs - last.ms) / 1000 + slewed);
   const isToEnd = untilEnd > 0 && untilEnd <= NEAR_SECONDS;
   if (isToEnd) {
-    span.to = inMilliseconds(span.to + untilEnd);
+    span.to = roundToMilliseconds(span.to + untilEnd);
     span.awakeSeconds += untilEnd;
   }
   return { spans: spans.filter(({ from, to }) => to > from), gaps, isToEnd };

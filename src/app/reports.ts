@@ -1,10 +1,10 @@
 import * as fs from 'node:fs';
 import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
-import { safeParse } from 'valibot';
+import { type InferOutput, safeParse } from 'valibot';
 import { nullAfterTimeout } from '../core/platform/timeout.ts';
 import { isoUtc } from '../core/time/time.ts';
-import type { ReportsDocument } from '../http/api/reports-schema.ts';
+import type { ReportsDocument, reportFileSchema } from '../http/api/reports-schema.ts';
 import type { ReportFormat } from '../http/view.ts';
 import { readRegularFile } from './regular-file.ts';
 
@@ -123,8 +123,7 @@ function parsed(text: Buffer | null): unknown {
   }
 }
 
-type File = { verdict: Report['verdict']; is_168_hour_verdict: boolean; statement: string; made: string; run: Run };
-type Run = { node_name: string; begun: string; ended: string; origin: string };
+type File = InferOutput<typeof reportFileSchema>;
 
 function summaryOf(name: string, { is_168_hour_verdict, made, run, statement, verdict }: File): Report {
   const { begun, ended, node_name, origin } = run;

@@ -9,7 +9,7 @@ import { type DiskReading, type HealthStatus, STALE_AFTER_PERIODS } from '../cor
 import type { HistoryReader, Log } from '../core/ports.ts';
 import type { ShutdownProgress } from '../core/shutdown/shutdown.ts';
 import type { StatusSummary } from '../core/supervision.ts';
-import { type Clocks, isoUtc } from '../core/time/time.ts';
+import { type Clocks, isoUtc, roundToMilliseconds } from '../core/time/time.ts';
 import type { ReportsDocument } from '../http/api/reports-schema.ts';
 import type { StatusDocument } from '../http/api/schema.ts';
 import type { ReportFormat, ServiceView } from '../http/view.ts';
@@ -159,7 +159,6 @@ export class View implements ServiceView {
     const { taken, missed } = sampler.counts;
     const measured = rate.hertz(now);
     const choice = temperature.choice;
-    const round = (seconds: number): number => Math.round(seconds * 1000) / 1000;
     const nodes = this.nodes();
     return {
       status: worstStatus([
@@ -170,7 +169,7 @@ export class View implements ServiceView {
       ]),
       version,
       started: isoUtc(this.#startedMs),
-      uptime_seconds: round(now - this.#startedSeconds),
+      uptime_seconds: roundToMilliseconds(now - this.#startedSeconds),
       host: this.#inventory,
       nodes: nodes.map((name) => {
         const { status, ageSeconds, lastSeenSeconds, leftMs, periodSeconds, stale } = live.node(name, now);
@@ -180,7 +179,7 @@ export class View implements ServiceView {
           local,
           status: status?.status ?? 'UNKNOWN',
           timestamp: status?.timestamp ?? null,
-          age_seconds: ageSeconds === null ? null : round(ageSeconds),
+          age_seconds: ageSeconds === null ? null : roundToMilliseconds(ageSeconds),
           last_seen: lastSeenSeconds === null ? null : isoUtc(nowMs - Math.round((now - lastSeenSeconds) * 1000)),
           period_seconds: periodSeconds,
           clock_ahead_seconds: local || !status || ageSeconds === null ? null : clockAhead(status.timestamp, nowMs - ageSeconds * 1000),
@@ -193,14 +192,14 @@ export class View implements ServiceView {
       open_alerts: live.openBySeverity(),
       publish: {
         configured_hertz: config.publish_frequency,
-        measured_hertz: measured === null ? null : round(measured),
+        measured_hertz: measured === null ? null : Math.round(measured * 1000) / 1000,
         samples: taken,
         missed,
       },
       thresholds: this.#options.thresholds(),
       collectors: sampler.probeStates().map((state) => ({
         ...state,
-        age_seconds: state.age_seconds === null ? null : round(state.age_seconds),
+        age_seconds: state.age_seconds === null ? null : roundToMilliseconds(state.age_seconds),
         duration_seconds: Math.round(state.duration_seconds * 1e6) / 1e6,
       })),
       disks: [...this.#options.disks()],

@@ -19,7 +19,7 @@ import {
   type ShutdownRequest,
   type ShutdownSource,
 } from '../core/shutdown/shutdown.ts';
-import { type Clocks, isoUtc } from '../core/time/time.ts';
+import { type Clocks, isoUtc, roundToMilliseconds } from '../core/time/time.ts';
 import type { StatusDocument } from '../http/api/schema.ts';
 import { authorizeCaller, type FindUsers, type ShutdownRunners } from './callers.ts';
 import { Procedure, type Report } from './procedure.ts';
@@ -156,7 +156,7 @@ export class SafeShutdown {
       reason: last?.reason ?? null,
       requested_by: last?.requested_by ?? null,
       step: last?.step ?? null,
-      seconds_left: current ? toMilliseconds(current.context.secondsLeft()) : null,
+      seconds_left: current ? roundToMilliseconds(current.context.secondsLeft()) : null,
       started: last?.timestamp ?? null,
       ended: last?.ended ?? null,
       message: last?.message ?? null,
@@ -262,7 +262,7 @@ export class SafeShutdown {
       reason: request.reason,
       requested_by: request.requestedBy,
       action: context.action,
-      seconds_left: toMilliseconds(context.secondsLeft()),
+      seconds_left: roundToMilliseconds(context.secondsLeft()),
       message,
       timestamp: this.#now(),
     };
@@ -300,10 +300,6 @@ export class SafeShutdown {
   #now(): string {
     return isoUtc(this.#options.clocks.wallMilliseconds());
   }
-}
-
-function toMilliseconds(seconds: number): number {
-  return Math.round(seconds * 1000) / 1000;
 }
 
 /** How often aggregated refusals are saved. */

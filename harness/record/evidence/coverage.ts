@@ -1,4 +1,4 @@
-import { isoUtc } from '../../../src/core/time/time.ts';
+import { isoUtc, roundToMilliseconds } from '../../../src/core/time/time.ts';
 import type { CoverageEvidence, CoverageGap } from '../../engine/evidence.ts';
 import type { CoverageEntry } from '../entries.ts';
 import type { ClockEvent } from './time-axis.ts';
@@ -174,11 +174,11 @@ export function explain({ from, to, backSeconds }: StampRange, events: readonly 
     const skipped = skippedMs(event, from, to);
     if (skipped <= 0) continue;
     seconds -= skipped / 1000;
-    const length = `${Math.round(event.seconds * 1000) / 1000} s`;
+    const length = `${roundToMilliseconds(event.seconds)} s`;
     excused.push(event.kind === 'suspend' ? `suspended for ${length}` : `the clock was set forward by ${length}`);
   }
   const remarks = offs.some((off) => off.from < to && off.to > from) ? ['the machine was off'] : [];
-  if (backSeconds > 0) remarks.push(`the clock was set back by ${Math.round(backSeconds * 1000) / 1000} s`);
+  if (backSeconds > 0) remarks.push(`the clock was set back by ${roundToMilliseconds(backSeconds)} s`);
   return { from: isoUtc(from), to: isoUtc(to), seconds: Math.max(0, seconds), excused: excused.join(', '), remark: remarks.join(', ') };
 }
 

@@ -1,3 +1,4 @@
+import { roundToMilliseconds } from '../../../src/core/time/time.ts';
 import type { BeginEntry, Clocked, ResumeEntry } from '../entries.ts';
 
 /** A suspend, or a step of the wall clock, derived from the clocks of two neighbouring entries. */
@@ -59,7 +60,7 @@ export class TimeAxis {
   }
 
   at(clocks: Clocked): number {
-    return inMilliseconds(clocks.boot + this.#offset);
+    return roundToMilliseconds(clocks.boot + this.#offset);
   }
 
   /**
@@ -88,16 +89,11 @@ export class TimeAxis {
       this.events.push({ kind, seconds, at, earliest, latest: wall });
     };
     const elapsed = boot - last.boot;
-    const slept = inMilliseconds(elapsed - (mono - last.mono));
+    const slept = roundToMilliseconds(elapsed - (mono - last.mono));
     if (slept >= JUMP_SECONDS) add('suspend', slept, Math.max(last.axis, axis - slept));
-    const stepped = inMilliseconds((wall - last.wall) / 1000 - elapsed);
+    const stepped = roundToMilliseconds((wall - last.wall) / 1000 - elapsed);
     if (Math.abs(stepped) >= Math.max(JUMP_SECONDS, elapsed * DRIFT)) add('step', stepped, axis);
   }
-}
-
-/** Clocks have millisecond resolution; further digits come from rounding of sums. */
-function inMilliseconds(seconds: number): number {
-  return Math.round(seconds * 1000) / 1000;
 }
 
 /**

@@ -4,7 +4,7 @@ import { isPlausible, type KnownNode, type NodeWatch } from '../../core/alerts/n
 import { TokenBucket } from '../../core/alerts/rate-limit.ts';
 import type { HealthStatus } from '../../core/health-status.ts';
 import type { Log, Publisher, RecordCursor, RecordedAlert } from '../../core/ports.ts';
-import { type Clocks, isoUtc } from '../../core/time/time.ts';
+import { type Clocks, isoUtc, roundToMilliseconds } from '../../core/time/time.ts';
 import type { Live } from '../live.ts';
 import type { LeftNodes } from './left-nodes.ts';
 
@@ -116,13 +116,12 @@ export class RemoteNode {
 
 /** The alert that a node is stale. */
 export function makeStaleAlert({ name, watch }: RemoteNode, staleSeconds: number, uniqueId: string, nowMs: number): Alert {
-  const toMilliseconds = (seconds: number): number => Math.round(seconds * 1000) / 1000;
   return {
     alert_id: alertId(name, STALE_METRIC, uniqueId),
     severity: 'ERROR',
     metric: STALE_METRIC,
-    value: toMilliseconds(staleSeconds),
-    threshold: toMilliseconds(watch.allowedSeconds),
+    value: roundToMilliseconds(staleSeconds),
+    threshold: roundToMilliseconds(watch.allowedSeconds),
     timestamp: isoUtc(nowMs),
     resolved: false,
   };

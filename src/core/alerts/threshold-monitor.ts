@@ -1,7 +1,7 @@
 import type { Sample } from '../health-status.ts';
 import { METRICS, type Metric, type Reading } from '../metrics.ts';
 import { Recent } from '../recent.ts';
-import { isoUtc } from '../time/time.ts';
+import { isoUtc, roundToMilliseconds } from '../time/time.ts';
 import { type Alert, alertId, diskMetric, raisedBy, type Thresholds } from './alert.ts';
 import {
   type AlertTiming,
@@ -152,7 +152,7 @@ export class ThresholdMonitor {
     );
     readable.state = state;
     if (change === null && (!readable.alert || readable.alert.threshold === sensorTimeoutSeconds)) return;
-    const value = Math.round(staleSeconds * 1000) / 1000;
+    const value = roundToMilliseconds(staleSeconds);
     const resolved = change === 'resolve';
     this.#change(readable, { metric, severity: 'ERROR', value, threshold: sensorTimeoutSeconds, resolved }, sample, changes);
   }

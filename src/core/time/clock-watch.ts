@@ -1,4 +1,4 @@
-import type { Clocks } from './time.ts';
+import { type Clocks, roundToMilliseconds } from './time.ts';
 
 /** The three clocks, read at the same moment. */
 export interface ClockReading {
@@ -30,7 +30,7 @@ export function compareClocks(before: ClockReading, after: ClockReading): ClockE
   const slept = before.bootSeconds === null || after.bootSeconds === null ? 0 : after.bootSeconds - before.bootSeconds - monotonic;
   const events: ClockEvent[] = [];
   const event = (kind: ClockEvent['kind'], seconds: number): void => {
-    events.push({ kind, timestamp_ms: after.wallMilliseconds, delta_seconds: Math.round(seconds * 1000) / 1000 });
+    events.push({ kind, timestamp_ms: after.wallMilliseconds, delta_seconds: roundToMilliseconds(seconds) });
   };
   const suspended = slept >= CLOCK_JUMP_SECONDS ? slept : 0;
   if (suspended > 0) event('suspend', suspended);

@@ -1,3 +1,5 @@
+import { roundToMilliseconds } from './time.ts';
+
 const UNITS = [
   ['d', 86_400],
   ['h', 3600],
@@ -16,7 +18,7 @@ const SYMBOLS: Readonly<Record<DurationUnit, string>> = { d: 'd', h: 'h', min: '
  */
 export function formatDuration(seconds: number, largestUnit: 'd' | 'h' = 'd', symbols = SYMBOLS): string {
   const units = largestUnit === 'd' ? UNITS : UNITS.slice(1);
-  let rest = Math.round(seconds * 1000) / 1000;
+  let rest = roundToMilliseconds(seconds);
   const first = units.findIndex(([, length]) => rest >= length);
   if (first < 0) return `0 ${symbols.s}`;
   const parts: string[] = [];

@@ -15,6 +15,11 @@ export function hourOf(timestampMs: number): number {
 /** Tolerance for comparing durations, which are sums and differences of floating-point seconds. */
 export const EPSILON_SECONDS = 1e-6;
 
+/** Rounds to milliseconds, the resolution of the clocks: further digits of sums and differences are artefacts of binary fractions. */
+export function roundToMilliseconds(seconds: number): number {
+  return Math.round(seconds * 1000) / 1000;
+}
+
 /** The machine's clocks; tests inject their own. */
 export interface Clocks {
   /** Seconds of a clock that never steps and stops during suspend (CLOCK_MONOTONIC). */
