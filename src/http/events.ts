@@ -179,9 +179,9 @@ export class EventHub implements Publisher {
 
   #advance(kind: keyof Position, cursor: RecordCursor | null): void {
     if (cursor === null) return;
-    const none = { segment: cursor.segment, sequence: 0 };
-    const position = this.#position ?? { health: none, alert: none };
-    if (isBeyond(cursor, position[kind])) this.#position = { ...position, [kind]: cursor };
+    const { health, alert } = this.#position ?? startOf(cursor.segment);
+    if (!isBeyond(cursor, kind === 'health' ? health : alert)) return;
+    this.#position = kind === 'health' ? { health: cursor, alert } : { health, alert: cursor };
   }
 
   #send(kind: EventKind, node: string, json: string, cursor: RecordCursor | null): void {
@@ -316,6 +316,12 @@ export interface StreamFilter {
   readonly kinds: readonly EventKind[];
   /** Null: all nodes. */
   readonly node: string | null;
+}
+
+/** Before the first record of a segment. */
+function startOf(segment: number): Position {
+  const start = { segment, sequence: 0 };
+  return { health: start, alert: start };
 }
 
 export function isBeyond(cursor: RecordCursor, reached: RecordCursor): boolean {

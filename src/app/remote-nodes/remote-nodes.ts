@@ -187,7 +187,7 @@ export class RemoteNodes implements Pick<Required<GraphListener>, 'onHealthStatu
     if (arrival === 'late') this.#counts.late += 1;
     this.#onNodeSeen(node, now);
     const line = JSON.stringify(status);
-    const cursor = this.#store(node, status, line, stamp.ms, arrival === 'jump');
+    const cursor = this.#store(node, status, line, stamp.ms, arrival === 'jump', now);
     if (arrival !== 'late') live.setStatus(status, now, node.watch.periodSeconds);
     events.publishHealth(status, line, cursor);
     if (change === 'resolve') this.#endStale(node);
@@ -200,12 +200,13 @@ export class RemoteNodes implements Pick<Required<GraphListener>, 'onHealthStatu
     const name = nodeOfAlertId(alert.alert_id);
     // Each observer judges staleness by its own arrivals, so remote alerts about it are ignored.
     if (!this.#isRunning || raisedBy(alert, localNode) !== 'other') return;
-    const node = this.#nodeOf(name, clocks.monotonicSeconds());
+    const now = clocks.monotonicSeconds();
+    const node = this.#nodeOf(name, now);
     if (!node) {
       this.#alerts.refuse('node limit reached', alert);
       return;
     }
-    node.lastSeenSeconds = clocks.monotonicSeconds();
+    node.lastSeenSeconds = now;
     this.#alerts.take(alert, node.changes);
   }
 
@@ -363,9 +364,8 @@ export class RemoteNodes implements Pick<Required<GraphListener>, 'onHealthStatu
     publishAlerts([alert]);
   }
 
-  #store(node: RemoteNode, status: HealthStatus, line: string, timestampMs: number, isJump: boolean): RecordCursor | null {
+  #store(node: RemoteNode, status: HealthStatus, line: string, timestampMs: number, isJump: boolean, now: number): RecordCursor | null {
     const { clocks, log, store } = this.#options;
-    const now = clocks.monotonicSeconds();
     const notStored = node.notStored(timestampMs, isJump, clocks.wallMilliseconds(), now);
     if (notStored === null) {
       const hertz = node.rateToRecord(now);

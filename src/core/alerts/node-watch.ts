@@ -1,6 +1,5 @@
 import type { HealthStatus } from '../health-status.ts';
 import { METRICS } from '../metrics.ts';
-import { quantile } from '../statistics/quantile.ts';
 import { DAY_MS } from '../time/time.ts';
 import { STATUSES } from './alert.ts';
 import { initialStaleState, type StaleChange, type StaleState, stepStale } from './episode.ts';
@@ -13,12 +12,17 @@ export interface Stamp {
 
 /** A hash of a status' content. NaN: unavailable; `values` in the order of METRICS, `status` as in STATUSES. */
 export function fingerprint(values: readonly number[], status: number): number {
-  return values.reduce((print, value) => print * 31 + (Number.isNaN(value) ? -1000 : value), status);
+  return values.reduce(addToPrint, status);
+}
+
+function addToPrint(print: number, value: number): number {
+  return print * 31 + (Number.isNaN(value) ? -1000 : value);
 }
 
 export function stampOf(status: HealthStatus): Stamp {
-  const values = METRICS.map((metric) => status[metric] ?? Number.NaN);
-  return { ms: Date.parse(status.timestamp), print: fingerprint(values, STATUSES.indexOf(status.status)) };
+  let print = STATUSES.indexOf(status.status);
+  for (const metric of METRICS) print = addToPrint(print, status[metric] ?? Number.NaN);
+  return { ms: Date.parse(status.timestamp), print };
 }
 
 /** A clock before this time was never set. */
@@ -68,6 +72,8 @@ const LONGEST_PERIOD_MS = 3_600_000;
 export class NodeStamps {
   readonly #knownMs = new Float64Array(REMEMBERED).fill(Number.NaN);
   readonly #knownPrints = new Float64Array(REMEMBERED);
+  /** No remembered timestamp is later. */
+  #highestMs = Number.NEGATIVE_INFINITY;
   #next = 0;
   #newestMs = Number.NaN;
   #lateMs = Number.NaN;
@@ -96,9 +102,8 @@ export class NodeStamps {
   }
 
   take({ ms: timestampMs, print }: Stamp): Arrival {
-    for (let at = this.#knownMs.indexOf(timestampMs); at >= 0; at = this.#knownMs.indexOf(timestampMs, at + 1)) {
-      if (this.#knownPrints[at] === print) return 'duplicate';
-    }
+    if (timestampMs > this.#highestMs) this.#highestMs = timestampMs;
+    else if (this.#isRemembered(timestampMs, print)) return 'duplicate';
     this.#knownMs[this.#next] = timestampMs;
     this.#knownPrints[this.#next] = print;
     this.#next = (this.#next + 1) % REMEMBERED;
@@ -110,6 +115,12 @@ export class NodeStamps {
     if (difference < 0 || difference > JUMP_MS) return 'jump';
     this.#measure(difference);
     return 'next';
+  }
+
+  #isRemembered(timestampMs: number, print: number): boolean {
+    for (let at = this.#knownMs.indexOf(timestampMs); at >= 0; at = this.#knownMs.indexOf(timestampMs, at + 1))
+      if (this.#knownPrints[at] === print) return true;
+    return false;
   }
 
   #isSetBack(timestampMs: number): boolean {
@@ -124,9 +135,25 @@ export class NodeStamps {
     this.#differences[at] = differenceMs;
     this.#measured += 1;
     if (!isNew) return;
-    const median = quantile(this.#differences.subarray(0, this.#measured), 0.5);
+    const median = medianOf(this.#differences, Math.min(this.#measured, DIFFERENCES));
     this.#periodMs = Math.min(LONGEST_PERIOD_MS, Math.max(SHORTEST_PERIOD_MS, median));
   }
+}
+
+const sorted = new Float64Array(DIFFERENCES);
+
+/**
+ * The lower median of the first `count` differences. It is sorted by insertion into one array for all nodes, because a node with jitter
+ * needs it for every status.
+ */
+function medianOf(differences: Float64Array, count: number): number {
+  for (let i = 0; i < count; i += 1) {
+    const difference = differences[i] as number;
+    let at = i;
+    for (; at > 0 && (sorted[at - 1] as number) > difference; at -= 1) sorted[at] = sorted[at - 1] as number;
+    sorted[at] = difference;
+  }
+  return sorted[Math.ceil(count / 2) - 1] as number;
 }
 
 /** Number of periods without a status before a node is stale, not counting the grace. */
@@ -145,7 +172,8 @@ const LONGEST_ARRIVAL_PERIOD_SECONDS = 60;
  */
 export class NodeWatch {
   readonly stamps: NodeStamps;
-  #state: StaleState;
+  /** Changed in place while statuses keep arriving. */
+  #state: { -readonly [Member in keyof StaleState]: StaleState[Member] };
   #graceSeconds: number;
   #arrivedSeconds = Number.NaN;
   /** Seconds between arrivals of a node whose timestamps do not change; NaN: not measured. */
@@ -212,9 +240,14 @@ export class NodeWatch {
       if (sinceSeconds < BURST_SECONDS) return { arrival, isAlive: false, change: null };
       if (sinceSeconds <= LONGEST_ARRIVAL_PERIOD_SECONDS) this.#arrivalPeriodSeconds = sinceSeconds;
     }
-    const { lastGoodSeconds, open } = this.#state;
+    if (!this.#state.open) {
+      this.#state.lastGoodSeconds = atSeconds;
+      this.#state.goodSinceSeconds ??= atSeconds;
+      return { arrival, isAlive: true, change: null };
+    }
+    const { lastGoodSeconds } = this.#state;
     // A second gap after the first status restarts the time until the episode resolves.
-    if (open && lastGoodSeconds !== null && atSeconds - lastGoodSeconds > this.allowedSeconds) this.adoptOpen();
+    if (lastGoodSeconds !== null && atSeconds - lastGoodSeconds > this.allowedSeconds) this.adoptOpen();
     const { state, change } = stepStale(this.#state, true, atSeconds, this.allowedSeconds, this.periodSeconds / 2);
     this.#state = state;
     return { arrival, isAlive: true, change };
