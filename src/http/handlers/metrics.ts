@@ -15,17 +15,25 @@ export function metrics(view: ServiceView, restCounts: () => StatusDocument['res
 
 const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
-type Labels = Readonly<Record<string, string>>;
+/** By name, or rendered already. */
+type Labels = Readonly<Record<string, string>> | string;
 /** The series of a metric by their labels, or the value of its only series, which has no labels. Null: unavailable. */
 type Series = number | null | readonly (readonly [Labels, number | null])[];
 
 function escaped(text: string): string {
-  return text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n').replaceAll('"', '\\"');
+  return !/[\\\n"]/.test(text) ? text : text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n').replaceAll('"', '\\"');
 }
 
 function labelText(labels: Labels): string {
-  const pairs = Object.entries(labels).map(([name, value]) => `${name}="${escaped(value)}"`);
-  return pairs.length === 0 ? '' : `{${pairs.join(',')}}`;
+  if (typeof labels === 'string') return labels;
+  return Object.entries(labels)
+    .map(([name, value]) => `${name}="${escaped(value)}"`)
+    .join(',');
+}
+
+/** Rendered once per node and list, because with hundreds of nodes nearly all series have this label. */
+function nodeLabel(node: string): string {
+  return labelText({ node });
 }
 
 /**
@@ -49,7 +57,10 @@ export class Exposition {
     const known = list.filter(([, value]) => value !== null);
     if (known.length === 0) return;
     this.#text += `# HELP edge_health_${name} ${help}\n# TYPE edge_health_${name} ${type}\n`;
-    for (const [labels, value] of known) this.#text += `edge_health_${name}${labelText(labels)} ${value}\n`;
+    for (const [labels, value] of known) {
+      const text = labelText(labels);
+      this.#text += `edge_health_${name}${text === '' ? '' : `{${text}}`} ${value}\n`;
+    }
   }
 
   toString(): string {
@@ -168,18 +179,18 @@ const FAMILIES: readonly {
 
 /** Metrics of every node, with the label `node`, and the thresholds of this machine. */
 function nodeMetrics(out: Exposition, nodes: StatusDocument['nodes'], view: ServiceView): void {
-  const current = view.nodes().map((node) => ({ node, status: view.current(node) }));
+  const current = view.nodes().map((node) => ({ label: nodeLabel(node), status: view.current(node) }));
   // An unavailable or stale metric has no series, so that a chart shows a gap and not a zero.
   const fresh = current.filter(
-    (entry): entry is { node: string; status: HealthStatus } => (entry.status?.status ?? 'UNKNOWN') !== 'UNKNOWN',
+    (entry): entry is { label: string; status: HealthStatus } => (entry.status?.status ?? 'UNKNOWN') !== 'UNKNOWN',
   );
   for (const { help, name, of, scale, unit } of FAMILIES)
     out.gauge(
       `${name}_${unit}`,
       `${help}.`,
-      fresh.map(({ node, status }) => {
+      fresh.map(({ label, status }) => {
         const value = status[of];
-        return [{ node }, value === null ? null : value / scale];
+        return [label, value === null ? null : value / scale];
       }),
     );
   const thresholds = view.thresholds();
@@ -191,24 +202,25 @@ function nodeMetrics(out: Exposition, nodes: StatusDocument['nodes'], view: Serv
   out.gauge(
     'status',
     'Health status of a node: 1 for the current status, otherwise 0.',
-    current.flatMap(({ node, status }) =>
-      STATUSES.map((name) => [{ node, status: name }, Number((status?.status ?? 'UNKNOWN') === name)] as const),
+    current.flatMap(({ label, status }) =>
+      STATUSES.map((name) => [`${label},status="${name}"`, Number((status?.status ?? 'UNKNOWN') === name)] as const),
     ),
   );
   out.gauge(
     'last_sample_timestamp_seconds',
     'Time of the last sample of a node.',
-    current.map(({ node, status }) => [{ node }, status === null ? null : Date.parse(status.timestamp) / 1000]),
+    current.map(({ label, status }) => [label, status === null ? null : Date.parse(status.timestamp) / 1000]),
   );
+  const listed = nodes.map(({ local, node_name, stale }) => ({ label: nodeLabel(node_name), local, stale }));
   out.gauge(
     'node_local',
     'Whether this service takes the samples of a node; 0: a remote node.',
-    nodes.map(({ local, node_name: node }) => [{ node }, Number(local)]),
+    listed.map(({ label, local }) => [label, Number(local)]),
   );
   out.gauge(
     'node_stale',
     'Whether a node is stale: no status received within the timeout.',
-    nodes.map(({ node_name: node, stale }) => [{ node }, Number(stale)]),
+    listed.map(({ label, stale }) => [label, Number(stale)]),
   );
   openAlerts(out, view);
 }
@@ -224,6 +236,9 @@ function openAlerts(out: Exposition, view: ServiceView): void {
   out.gauge(
     'node_open_alerts',
     'Open alerts of a node.',
-    [...counts].flatMap(([node, count]) => SEVERITIES.map((severity) => [{ node, severity }, count[severity]] as const)),
+    [...counts].flatMap(([node, count]) => {
+      const label = nodeLabel(node);
+      return SEVERITIES.map((severity) => [`${label},severity="${severity}"`, count[severity]] as const);
+    }),
   );
 }
