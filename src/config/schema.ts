@@ -80,7 +80,7 @@ export const configSchema = v.strictObject({
     path: unset(
       text,
       '/var/lib/edge-health; in a checkout, data',
-      'Data folder. A relative path is below /var/lib/edge-health when installed from the package, else below the checkout.',
+      'Data folder. A relative path is below /var/lib/edge-health when installed from the package, otherwise below the checkout.',
     ),
     max_megabytes: key(integer(8, 1_000_000), 512, 'Maximum size of the database; the oldest raw samples are deleted first.', {
       unit: 'MB',

@@ -230,7 +230,7 @@ export class Semaphore {
   }
 }
 
-/** Runs at most one piece of waiting work per turn of the event loop, so that samples are taken in between. */
+/** Runs at most one piece of queued work per turn of the event loop, so that samples are taken in between. */
 export class TurnQueue {
   #last: Promise<unknown> = Promise.resolve();
 

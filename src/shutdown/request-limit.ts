@@ -1,5 +1,5 @@
 import { TokenBucket } from '../core/alerts/rate-limit.ts';
-import { cutMessage, type ShutdownRecord } from '../core/shutdown/shutdown.ts';
+import { type ShutdownRecord, truncateMessage } from '../core/shutdown/shutdown.ts';
 
 /** The limit of all callers together is this many times that of one caller, so that a single caller cannot exhaust it. */
 const CALLERS = 3;
@@ -85,7 +85,7 @@ export class RefusalTally {
     const { record, sinceSeconds } = this.#currentRecord(refusal, nowSeconds);
     const calls = record.calls + 1;
     const { reason, requested_by, timeout, address, port, user, timestamp } = refusal;
-    const message = cutMessage(`${calls} calls refused in a burst; the last: ${refusal.message}`);
+    const message = truncateMessage(`${calls} calls refused in a burst; the last: ${refusal.message}`);
     const counted = { ...record, reason, requested_by, timeout, address, port, user, calls, message, ended: timestamp };
     this.#aggregated = { record: counted, sinceSeconds, isSaved: false };
     return null;

@@ -3,7 +3,6 @@ import { nullAfterTimeout } from '../core/platform/timeout.ts';
 import type { Log, Publisher } from '../core/ports.ts';
 import {
   checkCall,
-  cutMessage,
   MAX_REQUESTED_BY,
   type PowerControl,
   recordOf,
@@ -18,6 +17,7 @@ import {
   type ShutdownReply,
   type ShutdownRequest,
   type ShutdownSource,
+  truncateMessage,
 } from '../core/shutdown/shutdown.ts';
 import { type Clocks, isoUtc, roundToMilliseconds } from '../core/time/time.ts';
 import type { StatusDocument } from '../http/api/schema.ts';
@@ -250,7 +250,7 @@ export class SafeShutdown {
     const running = this.#running as Running;
     const { context, request } = running;
     const { log, publish } = this.#options;
-    const message = cutMessage(text);
+    const message = truncateMessage(text);
     log(level, `safe shutdown, ${step}: ${message}`, { request_id: context.requestId });
     const isNewStep = running.record.step !== step;
     running.record = { ...running.record, step, message };

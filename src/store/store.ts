@@ -81,7 +81,7 @@ export class Store implements HistoryReader, ShutdownRecords {
     } catch (error) {
       this.#thread.endRetries();
       this.#recorder.close();
-      this.#recorder.remove(this.#recorder.segment); // The segment lies in the folder of the run that holds the lock.
+      this.#recorder.remove(this.#recorder.segment); // The segment is in the folder of the run that holds the lock.
       throw error;
     }
   }

@@ -173,11 +173,11 @@ export class RemoteNodes implements Pick<Required<GraphListener>, 'onHealthStatu
       return;
     }
     const stamp = stampOf(status);
-    const { arrival, change, isAlive } = node.watch.receive(stamp, now);
+    const { arrival, change, isSending } = node.watch.receive(stamp, now);
     if (arrival === 'duplicate') {
       this.#counts.duplicates += 1;
-      if (!isAlive) return;
-      // A duplicate carries no new data, but shows that the node is alive.
+      if (!isSending) return;
+      // A duplicate carries no new data, but shows that the node is sending.
       this.#onNodeSeen(node, now);
       if (!live.refresh(node.name, now)) live.setStatus(status, now, node.watch.periodSeconds);
       if (change === 'resolve') this.#endStale(node);

@@ -194,8 +194,8 @@ t.test('an open episode of an earlier run continues and is resolved when the nod
 t.test('a burst of repetitions counts as one arrival and resolves nothing', async (t) => {
   const last = steady(1000, 10);
   const watch = new NodeWatch(last, 0, 2);
-  const alive = last.map((one) => watch.receive(one, 3).isAlive);
-  t.same(alive, [true, ...repeat(false, 9)]);
+  const sending = last.map((one) => watch.receive(one, 3).isSending);
+  t.same(sending, [true, ...repeat(false, 9)]);
   for (let second = 4; second < 20; second += 1) watch.check(second);
   t.equal(watch.isStale, true, 'the node became stale');
   t.notOk(last.map((one) => watch.receive(one, 20).change).includes('resolve'), 'a second burst');
@@ -207,7 +207,7 @@ t.test('a burst of repetitions counts as one arrival and resolves nothing', asyn
 t.test('a node whose clock stands still is present while it publishes, and stale by its arrival times', async (t) => {
   const watch = new NodeWatch([], null, 2);
   for (let second = 1; second <= 60; second += 1) {
-    t.equal(watch.receive(stamp(START), second).isAlive, true);
+    t.equal(watch.receive(stamp(START), second).isSending, true);
     t.equal(watch.check(second + 0.9), null);
   }
   t.equal(watch.periodSeconds, 1);

@@ -229,28 +229,28 @@ export class NodeWatch {
   }
 
   /**
-   * Processes a status that arrived now. Single duplicates prove that the node is alive, as from a node whose clock has stopped.
+   * Processes a status that arrived now. Single duplicates prove that the node is sending, as from a node whose clock has stopped.
    * Duplicates in a burst are repetitions by a DDS writer that discovered this reader again, and count as one.
    */
-  receive(stamp: Stamp, atSeconds: number): { readonly arrival: Arrival; readonly isAlive: boolean; readonly change: StaleChange } {
+  receive(stamp: Stamp, atSeconds: number): { readonly arrival: Arrival; readonly isSending: boolean; readonly change: StaleChange } {
     const arrival = this.stamps.take(stamp);
     const sinceSeconds = atSeconds - this.#arrivedSeconds;
     this.#arrivedSeconds = atSeconds;
     if (arrival === 'duplicate') {
-      if (sinceSeconds < BURST_SECONDS) return { arrival, isAlive: false, change: null };
+      if (sinceSeconds < BURST_SECONDS) return { arrival, isSending: false, change: null };
       if (sinceSeconds <= LONGEST_ARRIVAL_PERIOD_SECONDS) this.#arrivalPeriodSeconds = sinceSeconds;
     }
     if (!this.#state.open) {
       this.#state.lastGoodSeconds = atSeconds;
       this.#state.goodSinceSeconds ??= atSeconds;
-      return { arrival, isAlive: true, change: null };
+      return { arrival, isSending: true, change: null };
     }
     const { lastGoodSeconds } = this.#state;
     // A second gap after the first status restarts the time until the episode resolves.
     if (lastGoodSeconds !== null && atSeconds - lastGoodSeconds > this.allowedSeconds) this.adoptOpen();
     const { state, change } = stepStale(this.#state, true, atSeconds, this.allowedSeconds, this.periodSeconds / 2);
     this.#state = state;
-    return { arrival, isAlive: true, change };
+    return { arrival, isSending: true, change };
   }
 
   /** Seconds without a status while the node is stale, else null. */

@@ -178,7 +178,7 @@ const MAX_MESSAGE = 500;
 const WENT_DOWN = 'the machine went down and was started again';
 
 /** Truncates a message to a length that can be stored and published. */
-export function cutMessage(message: string): string {
+export function truncateMessage(message: string): string {
   return printable(message, MAX_MESSAGE);
 }
 
@@ -202,7 +202,7 @@ export function recordOf(
     action,
     outcome,
     step: null,
-    message: cutMessage(message),
+    message: truncateMessage(message),
     ended: outcome === 'in_progress' ? null : timestamp,
     boot_id,
   };

@@ -129,7 +129,7 @@ export class RawSamples {
     return this.#pending.flatMap(({ parts }) => parts.map(({ node }) => node)).filter((node) => this.#nodes.isStored(node));
   }
 
-  /** Samples that may lie in the range, ordered by time, written and pending. In `desc` the last chunk comes first. */
+  /** Samples that may be in the range, ordered by time, written and pending. In `desc` the last chunk comes first. */
   chunks(node: string, fromMs: number, toMs: number, order: Order): Generator<Columns> {
     return this.#table.chunks(this.#nodes.find(node), this.#pendingOf(node), fromMs, toMs, order);
   }

@@ -14,7 +14,7 @@ interface Piece {
 
 /**
  * Raw samples, one row per chunk, in order of arrival: the statuses of a minute are written to adjacent pages, however many nodes there
- * are. A chunk lies within one hour; chunks of different segments may overlap after the clock was set back.
+ * are. A chunk is within one hour; chunks of different segments may overlap after the clock was set back.
  */
 export class RawTable {
   readonly #db: DatabaseSync;
@@ -106,7 +106,7 @@ export class RawTable {
   }
 
   /**
-   * Samples that may lie in the range, including pending ones, ordered by time: overlapping chunks are merged. In `desc` the last chunk
+   * Samples that may be in the range, including pending ones, ordered by time: overlapping chunks are merged. In `desc` the last chunk
    * comes first; rows within a chunk are always ascending. A yielded chunk is valid until the next one is requested.
    */
   *chunks(nodeId: number | null, pending: readonly Columns[], fromMs: number, toMs: number, order: Order): Generator<Columns> {
