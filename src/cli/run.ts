@@ -148,7 +148,7 @@ function restartForRos({ ros }: Config, data: string, { log }: Logger): void {
 function killUnless(hasStarted: () => boolean, signal: string, { log }: Logger): void {
   setTimeout(() => {
     if (hasStarted()) return;
-    log('error', `the start did not finish; killed ${START_GRACE_MS / 1000} s after ${signal}`);
+    log('error', `start timed out; killed ${START_GRACE_MS / 1000} s after ${signal}`);
     process.kill(process.pid, 'SIGKILL');
   }, START_GRACE_MS).unref();
 }

@@ -62,7 +62,7 @@ for (const name of fixtureNames()) {
     const celsius = await thermometer.read();
     t.equal(celsius && toHundredths(celsius), expect.temperatureCelsius);
     t.equal(thermometer.source.choice?.chosen?.id ?? null, expect.sensor);
-    t.same(thermometer.logged, [expect.sensor ? 'temperature sensor chosen' : 'no temperature sensor']);
+    t.same(thermometer.logged, [expect.sensor ? 'temperature sensor selected' : 'no temperature sensor']);
   });
 }
 
@@ -210,7 +210,7 @@ t.test('a sensor whose driver is loaded later is found', async (t) => {
   t.equal(await thermometer.read(), null, 'not looked for at every reading');
   await thermometer.searchAgain();
   t.equal(await thermometer.read(), 50);
-  t.same(thermometer.logged, ['no temperature sensor', 'temperature sensor chosen']);
+  t.same(thermometer.logged, ['no temperature sensor', 'temperature sensor selected']);
   t.equal(thermometer.source.choice?.chosen?.id, 'coretemp/Package id 0');
 });
 
@@ -241,5 +241,5 @@ t.test('searches requested at the same time are one search, and all callers wait
   void thermometer.source.search();
   await thermometer.source.search();
   t.equal(thermometer.source.choice?.chosen?.id, 'coretemp/Package id 0');
-  t.same(thermometer.logged, ['temperature sensor chosen']);
+  t.same(thermometer.logged, ['temperature sensor selected']);
 });

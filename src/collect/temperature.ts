@@ -94,7 +94,7 @@ export class TemperatureSource implements Source {
     if (chosen) {
       this.#file = new TextFile(chosen.path, 64);
       const reason = first?.reason ?? choice.reason;
-      this.#log('info', 'temperature sensor chosen', { sensor: chosen.id, path: chosen.path, reason });
+      this.#log('info', 'temperature sensor selected', { sensor: chosen.id, path: chosen.path, reason });
       this.#choice = first ? { ...first, chosen } : choice;
       this.#settledId = chosen.id;
     } else if (first === null) {

@@ -67,7 +67,7 @@ function startHook(name: string, context: ShutdownContext, { environment, folder
     file: join(folder, name),
     parameters: [],
     environment: hookEnvironment(environment, context),
-    onLine: (line) => log('info', 'shutdown hook', { hook: name, output: line }),
+    onLine: (line) => log('info', 'shutdown hook output', { hook: name, output: line }),
   });
 }
 
@@ -114,7 +114,7 @@ export function stopUnit(unit: string, environment: NodeJS.ProcessEnv, log: Log)
     file: 'systemctl',
     parameters: ['--no-ask-password', 'stop', '--', unit],
     environment,
-    onLine: (line) => log('info', 'systemctl stop', { unit, output: line }),
+    onLine: (line) => log('info', 'systemctl stop output', { unit, output: line }),
   });
 }
 

@@ -44,7 +44,7 @@ export async function helpToStop(options: StopHelperOptions): Promise<void> {
 async function carryOut(request: string, disconnected: Promise<null>, options: StopHelperOptions): Promise<string | null> {
   const { environment, log } = options;
   if (request === 'poweroff' || request === 'reboot' || request === 'halt') {
-    log('notice', 'machine stop requested', { action: request });
+    log('notice', 'power action requested', { action: request });
     return stopMachine(request, environment, true, options.answerSeconds);
   }
   const unit = /^stop (.+)$/.exec(request)?.[1];

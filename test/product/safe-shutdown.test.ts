@@ -26,7 +26,7 @@ t.test('a dry run performs everything but the last step, in order, and the servi
     t.match(progress, { reason: 'MAINTENANCE', requested_by: 'operator', action: 'dry-run', timestamp: /^2.*Z$/ });
     t.ok(progress.seconds_left > 0 && progress.seconds_left <= TIMEOUT_SECONDS);
   }
-  t.ok(scene.logged.some(({ message, fields }) => message === 'shutdown hook' && fields['output'] === 'parked'));
+  t.ok(scene.logged.some(({ message, fields }) => message === 'shutdown hook output' && fields['output'] === 'parked'));
   t.equal((await scene.call()).success, true, 'and the next one is accepted');
   await scene.ended();
 });
@@ -161,7 +161,7 @@ t.test('a hook that floods its output neither stops the shutdown nor fills the l
   scene.hook('10-floods', 'yes "all work and no play" | head -c 3000000');
   await scene.call();
   t.equal((await scene.ended()).state, 'completed');
-  t.ok(scene.logged.filter(({ message }) => message === 'shutdown hook').length <= 201);
+  t.ok(scene.logged.filter(({ message }) => message === 'shutdown hook output').length <= 201);
 });
 
 t.test('if the service is stopped meanwhile, the running step is ended and recorded', async (t) => {

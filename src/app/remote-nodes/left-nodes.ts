@@ -53,7 +53,7 @@ export class LeftNodes {
     try {
       await writeAtomically(this.#path, JSON.stringify(Object.fromEntries(left)));
     } catch (error) {
-      this.#log('warning', 'nodes that left not saved', { path: this.#path, error: (error as Error).message });
+      this.#log('warning', 'list of departed nodes not saved', { path: this.#path, error: (error as Error).message });
     }
   }
 }

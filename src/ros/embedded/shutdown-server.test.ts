@@ -85,5 +85,5 @@ t.test('a failed start is reported as a problem and does not reject', async (t) 
   network.open = () => Promise.reject(new Error('no free port'));
   await server.start();
   t.equal(server.problem, '/safe_shutdown is not offered: no free port');
-  t.match(lines, [/^error: safe shutdown is not offered .*no free port/]);
+  t.match(lines, [/^error: safe shutdown service unavailable .*no free port/]);
 });

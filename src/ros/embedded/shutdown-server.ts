@@ -30,7 +30,7 @@ export class EmbeddedShutdownServer implements ShutdownServer {
       });
     } catch (error) {
       this.#problem = `${names.services.safeShutdown} is not offered: ${(error as Error).message}`;
-      log('error', 'safe shutdown is not offered', { service: names.services.safeShutdown, error: (error as Error).message });
+      log('error', 'safe shutdown service unavailable', { service: names.services.safeShutdown, error: (error as Error).message });
     }
   }
 
