@@ -133,19 +133,63 @@ t.test('the diagram shows the imports between modules', async (t) => {
   t.same([...drawn].sort(), [...new Set(found)].sort());
 });
 
-t.test('every step of a documented path exists', async (t) => {
-  const paths = DOCUMENT.split(/^### /m).filter((section) => section.startsWith('One '));
-  t.equal(paths.length, 4);
-  for (const path of paths) {
-    const steps = [...path.matchAll(/^\| \d+ \| `([^`]+)` \| ([^|]+) \|/gm)];
-    t.ok(steps.length > 10, `${path.split('\n')[0]}: ${steps.length} steps`);
-    for (const [, file = '', functions = ''] of steps) {
-      const text = readFileSync(`${ROOT}/src/${file}`, 'utf8');
-      for (const [, name = ''] of functions.matchAll(/`([^`]+)`/g)) {
-        // A function, a method, a getter, or a property that is an arrow function.
-        const declared = new RegExp(`(^|\\s)${name}(\\(|<\\w|: \\(| = \\(|: \\w+ = async)`);
-        t.match(text, declared, `${file} has ${name}`);
-      }
+interface Step {
+  readonly file: string;
+  readonly functions: readonly string[];
+}
+
+function stepsOf(table: string): Step[] {
+  return [...table.matchAll(/^\| \d+ \| `([^`]+)` \| ([^|]+) \|/gm)].map(([, file = '', functions = '']) => ({
+    file: `src/${file}`,
+    functions: [...functions.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name),
+  }));
+}
+
+/** Matches the declaration of a function: a call of it does not match. */
+function declarationOf(name: string): RegExp {
+  const named = [
+    `^(export )?(async )?function\\*? ${name}\\b`,
+    // A member of a class.
+    `^ {2}((protected|async|get|set) |\\*)*${name}(<.*>)?\\([^;]*?\\)(: .*)? \\{$`,
+    `^ {2}(readonly )?${name}(: [^=]+)? = (async )?\\(`,
+    `^ *(export )?const ${name}(: [^=]+)? = (async )?\\(`,
+    // A member of an object.
+    `^ +${name}: (async )?(\\(|\\w+ =>)`,
+  ];
+  return new RegExp(named.join('|'), 'm');
+}
+
+/**
+ * Whether a step follows from earlier ones: the path returns to its file, or one of their files names its first function or creates its
+ * class, or its file has given one of them a callback.
+ */
+function follows({ file, functions: [name = ''] }: Step, earlier: readonly Step[]): boolean {
+  const before = earlier.map((step) => step.file);
+  const isImport = (from: readonly string[], to: readonly string[]): boolean =>
+    imports.some((entry) => from.includes(entry.file) && to.includes(resolved(entry)));
+  if (before.includes(file)) return true;
+  if (name === 'constructor') return isImport(before, [file]);
+  if (name.startsWith('#')) return isImport([file], before);
+  return before.some((other) => new RegExp(`\\b${name}\\b`).test(codeOf(other)));
+}
+
+/** The text of a file without its comments. */
+function codeOf(file: string): string {
+  return readFileSync(`${ROOT}/${file}`, 'utf8').replace(/\/\*.*?\*\/|\/\/ [^\n]*/gs, '');
+}
+
+t.test('the steps of the documented paths exist, and each follows from an earlier one', async (t) => {
+  const titles = [...DOCUMENT.matchAll(/^### (One .*)$/gm)];
+  t.equal(titles.length, 4);
+  const paths = DOCUMENT.split(/^\| step \|/m)
+    .map(stepsOf)
+    .slice(1);
+  t.ok(paths.length > titles.length, `${paths.length} tables`);
+  for (const [n, steps] of paths.entries()) {
+    t.ok(steps.length > 5, `table ${n + 1} has ${steps.length} steps`);
+    for (const [i, step] of steps.entries()) {
+      for (const name of step.functions) t.match(codeOf(step.file), declarationOf(name), `${step.file} declares ${name}`);
+      t.ok(i === 0 || follows(step, steps.slice(0, i)), `table ${n + 1}, step ${i + 1}: an earlier step leads to ${step.file}`);
     }
   }
 });
