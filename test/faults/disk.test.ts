@@ -20,7 +20,7 @@ async function fill({ machine }: FaultBench): Promise<void> {
 async function checkDegraded(bench: FaultBench): Promise<void> {
   await bench.checkAsync('/status reports a degraded store, with the reason', async () => {
     const { storage } = await bench.machine.untilJson<StatusDocument>('/status', (status) => status.storage.state === 'degraded', 120);
-    if (!/full|space|answer/i.test(storage.error ?? '')) throw new Error(storage.error ?? 'no error');
+    if (!/full|space|no response/i.test(storage.error ?? '')) throw new Error(storage.error ?? 'no error');
     return true;
   });
 }
