@@ -130,7 +130,7 @@ export const PARTS: readonly Part[] = [
     proves: 'rclnodejs, the launch file and the ros2 tools',
     needs: 'a sourced ROS 2',
     packages: ['iproute2', 'python3'],
-    minutes: 1,
+    minutes: 5,
   },
 ];
 
