@@ -105,9 +105,8 @@ export class RemoteNode {
 
   /** The publish rate in Hz if it must be recorded now, else null. */
   rateToRecord(nowSeconds: number): number | null {
-    const { stamps } = this.watch;
-    if (!stamps.isPeriodKnown || (this.#rate && nowSeconds - this.#rate.atSeconds < RECORD_RATE_SECONDS)) return null;
-    const hertz = roundHertz(stamps.periodSeconds);
+    if (!this.watch.isPeriodKnown || (this.#rate && nowSeconds - this.#rate.atSeconds < RECORD_RATE_SECONDS)) return null;
+    const hertz = roundHertz(this.watch.periodSeconds);
     if (this.#rate && Math.max(hertz / this.#rate.hertz, this.#rate.hertz / hertz) < RATE_FACTOR) return null;
     this.#rate = { hertz, atSeconds: nowSeconds };
     return hertz;

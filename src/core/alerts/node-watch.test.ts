@@ -13,7 +13,7 @@ function steady(periodMs: number, count: number, fromMs = START): Stamp[] {
 }
 
 function periodOf(stamps: readonly Stamp[]): number {
-  return new NodeStamps(stamps).periodSeconds;
+  return new NodeStamps(stamps).period.periodSeconds;
 }
 
 t.test('the period is that of the time stamps despite losses, repetitions and reordering', async (t) => {
@@ -54,7 +54,8 @@ t.test('the period has bounds', async (t) => {
     }),
     { numRuns: runs(100, 1000), seed: SEED },
   );
-  t.equal(periodOf(Array.from({ length: 20 }, (_, i) => stamp(START, i))), 0.001, 'all in one millisecond');
+  t.equal(periodOf(Array.from({ length: 20 }, (_, i) => stamp(START, i))), 1, 'all in one millisecond: not measured');
+  t.equal(periodOf(Array.from({ length: 20 }, (_, i) => stamp(START + i, i))), 0.001);
   t.equal(periodOf(Array.from({ length: 20 }, (_, i) => stamp(START + i * 3_600_000))), 3600);
 });
 
@@ -96,7 +97,7 @@ t.test('a clock that is set is followed, forward and back, and does not change t
     );
     t.ok(arrivals.filter((arrival) => arrival === 'jump').length <= 1);
     t.notOk(arrivals.includes('duplicate'));
-    t.ok(Math.abs(stamps.periodSeconds - 1) < 0.05);
+    t.ok(Math.abs(stamps.period.periodSeconds - 1) < 0.05);
   }
 });
 
@@ -216,6 +217,53 @@ t.test('a node whose clock stands still is present while it publishes, and stale
   t.equal(watch.check(65.1)?.toFixed(1), '5.1');
   t.equal(watch.receive(stamp(START), 70).change, null);
   t.equal(watch.receive(stamp(START), 71).change, 'resolve');
+});
+
+/** How a node with an unsuitable clock stamps the status of a moment. */
+const STAMPED: Readonly<Record<string, (ms: number) => number>> = {
+  'in tenths of a second': (ms) => START + Math.floor(ms / 100) * 100,
+  'in whole seconds': (ms) => START + Math.floor(ms / 1000) * 1000,
+  'with a clock that stands still': () => START,
+  'with a clock that runs backwards': (ms) => START - Math.round(ms),
+};
+
+t.test('a node has its true period at any rate, however it stamps its statuses', async (t) => {
+  for (const [how, stampMs] of Object.entries(STAMPED)) {
+    t.doesNotThrow(
+      () =>
+        fc.assert(
+          fc.property(fc.double({ min: 0.1, max: 100, noNaN: true }), fc.nat(999), fc.boolean(), (hertz, phaseMs, isChanging) => {
+            const watch = new NodeWatch([], null, 2);
+            const periodSeconds = 1 / hertz;
+            const statuses = Math.ceil(Math.max(60, 20 * hertz));
+            for (let i = 0; i < statuses; i += 1) {
+              const at = i * periodSeconds;
+              if (watch.check(at) !== null) return false;
+              watch.receive(stamp(stampMs(phaseMs + at * 1000), isChanging ? i : 0), at);
+            }
+            // Statuses that repeat timestamp and content are not new, and arrivals count at up to 20 Hz.
+            const ratio = watch.periodSeconds / periodSeconds;
+            const isRepeating = !isChanging && watch.periodSeconds <= 1;
+            return watch.isPeriodKnown && ratio > 0.65 && (ratio < 1.5 || watch.periodSeconds <= 0.1 || isRepeating);
+          }),
+          { numRuns: runs(200, 2000), seed: SEED },
+        ),
+      how,
+    );
+  }
+});
+
+t.test('statuses that share a timestamp do not make the period shorter when a late joiner receives ten of them at once', async (t) => {
+  for (const [how, stampMs] of Object.entries(STAMPED)) {
+    const watch = new NodeWatch([], null, 2);
+    let shortest = Number.POSITIVE_INFINITY;
+    for (let i = 0; i < 100; i += 1) {
+      watch.receive(stamp(stampMs(i * 250), i), Math.max(0, i - 9) / 4);
+      shortest = Math.min(shortest, watch.periodSeconds);
+    }
+    t.ok(shortest >= 0.2, `${how}: ${shortest} s`);
+    t.ok(Math.abs(watch.periodSeconds - 0.25) < 0.06, `${how}: ${watch.periodSeconds} s`);
+  }
 });
 
 t.test('for any arrivals, at most one episode is open, raised only by a gap and resolved only by arrivals', async (t) => {

@@ -58,12 +58,45 @@ export const JUMP_MS = 3_600_000;
 const BACK_AFTER = 3;
 /** Number of stamps remembered to recognize duplicates. */
 const REMEMBERED = 256;
-/** The period is the median of this many differences, which tolerates losing nearly half of the statuses. */
-const DIFFERENCES = 9;
+/** The period is the median of this many measurements, which tolerates losing nearly half of the statuses. */
+const MEASUREMENTS = 9;
+/** Where timestamps are rounded, so that several statuses share one, a period is measured over at least this many. */
+const ROUNDED_STATUSES = 8;
 /** Assumed period until two timestamps are known. */
 const FIRST_PERIOD_MS = 1000;
 const SHORTEST_PERIOD_MS = 1;
 const LONGEST_PERIOD_MS = 3_600_000;
+
+/** The lower median of the last measurements of a node's publish period; between 1 ms and 1 h, and 1 s until it is measured. */
+class PeriodMeasurement {
+  readonly #measuredMs = new Float64Array(MEASUREMENTS);
+  /** Measurements so far, including those that were replaced. */
+  #count = 0;
+  #periodMs = FIRST_PERIOD_MS;
+
+  get periodSeconds(): number {
+    return this.#periodMs / 1000;
+  }
+
+  get isMeasured(): boolean {
+    return this.#count > 0;
+  }
+
+  /** Whether there are enough measurements to record the period. */
+  get isKnown(): boolean {
+    return this.#count > MEASUREMENTS / 2;
+  }
+
+  add(periodMs: number): void {
+    const at = this.#count % MEASUREMENTS;
+    const isNew = this.#count < MEASUREMENTS || this.#measuredMs[at] !== periodMs;
+    this.#measuredMs[at] = periodMs;
+    this.#count += 1;
+    if (!isNew) return;
+    const median = medianOf(this.#measuredMs, Math.min(this.#count, MEASUREMENTS));
+    this.#periodMs = Math.min(LONGEST_PERIOD_MS, Math.max(SHORTEST_PERIOD_MS, median));
+  }
+}
 
 /**
  * Classifies statuses and measures the publish period from a node's own timestamps. Arrival times are not used: ten statuses that a late
@@ -78,27 +111,16 @@ export class NodeStamps {
   #newestMs = Number.NaN;
   #lateMs = Number.NaN;
   #lateInARow = 0;
-  readonly #differences = new Float64Array(DIFFERENCES);
-  /** Differences measured so far, including those that were replaced. */
-  #measured = 0;
-  #periodMs = FIRST_PERIOD_MS;
+  /** Not measured as long as the timestamps never increase. */
+  readonly period = new PeriodMeasurement();
+  /** Start of the measurement in progress, and the number of statuses since. */
+  #measuredFromMs = Number.NaN;
+  #statuses = 0;
+  /** Whether two statuses had the same timestamp. */
+  #areRounded = false;
 
   constructor(recent: readonly Stamp[]) {
     for (const stamp of recent) this.take(stamp);
-  }
-
-  /** Publish period by the node's own clock; between 1 ms and 1 h, and 1 s until it is measured. */
-  get periodSeconds(): number {
-    return this.#periodMs / 1000;
-  }
-
-  get isPeriodMeasured(): boolean {
-    return this.#measured > 0;
-  }
-
-  /** Whether enough differences were measured to record the period. */
-  get isPeriodKnown(): boolean {
-    return this.#measured > DIFFERENCES / 2;
   }
 
   take({ ms: timestampMs, print }: Stamp): Arrival {
@@ -111,10 +133,13 @@ export class NodeStamps {
     if (difference < 0 && !this.#isSetBack(timestampMs)) return 'late';
     this.#newestMs = timestampMs;
     this.#lateInARow = 0;
-    if (Number.isNaN(difference)) return 'next';
-    if (difference < 0 || difference > JUMP_MS) return 'jump';
-    this.#measure(difference);
-    return 'next';
+    if (difference >= 0 && difference <= JUMP_MS) {
+      this.#measure(timestampMs, difference);
+      return 'next';
+    }
+    this.#measuredFromMs = timestampMs;
+    this.#statuses = 0;
+    return Number.isNaN(difference) ? 'next' : 'jump';
   }
 
   #isRemembered(timestampMs: number, print: number): boolean {
@@ -129,29 +154,29 @@ export class NodeStamps {
     return this.#lateInARow >= BACK_AFTER || this.#newestMs - timestampMs > JUMP_MS;
   }
 
-  #measure(differenceMs: number): void {
-    const at = this.#measured % DIFFERENCES;
-    const isNew = this.#measured < DIFFERENCES || this.#differences[at] !== differenceMs;
-    this.#differences[at] = differenceMs;
-    this.#measured += 1;
-    if (!isNew) return;
-    const median = medianOf(this.#differences, Math.min(this.#measured, DIFFERENCES));
-    this.#periodMs = Math.min(LONGEST_PERIOD_MS, Math.max(SHORTEST_PERIOD_MS, median));
+  /** `differenceMs`: to the status before. */
+  #measure(timestampMs: number, differenceMs: number): void {
+    this.#statuses += 1;
+    if (differenceMs === 0) this.#areRounded = true;
+    if (differenceMs === 0 || (this.#areRounded && this.#statuses < ROUNDED_STATUSES)) return;
+    this.period.add((timestampMs - this.#measuredFromMs) / this.#statuses);
+    this.#measuredFromMs = timestampMs;
+    this.#statuses = 0;
   }
 }
 
-const sorted = new Float64Array(DIFFERENCES);
+const sorted = new Float64Array(MEASUREMENTS);
 
 /**
- * The lower median of the first `count` differences. It is sorted by insertion into one array for all nodes, because a node with jitter
+ * The lower median of the first `count` values. It is sorted by insertion into one array for all nodes, because a node with jitter
  * needs it for every status.
  */
-function medianOf(differences: Float64Array, count: number): number {
+function medianOf(values: Float64Array, count: number): number {
   for (let i = 0; i < count; i += 1) {
-    const difference = differences[i] as number;
+    const value = values[i] as number;
     let at = i;
-    for (; at > 0 && (sorted[at - 1] as number) > difference; at -= 1) sorted[at] = sorted[at - 1] as number;
-    sorted[at] = difference;
+    for (; at > 0 && (sorted[at - 1] as number) > value; at -= 1) sorted[at] = sorted[at - 1] as number;
+    sorted[at] = value;
   }
   return sorted[Math.ceil(count / 2) - 1] as number;
 }
@@ -161,10 +186,8 @@ const ALLOWED_PERIODS = 3;
 /** Allowed time after a single status, when the period is not known: three periods of a node at 0.1 Hz. */
 const FIRST_ALLOWED_SECONDS = 30;
 
-/** Duplicates closer than this are one burst. */
+/** Arrivals closer than this are one burst. */
 const BURST_SECONDS = 0.05;
-/** Longest interval between duplicates that counts as a publish period. */
-const LONGEST_ARRIVAL_PERIOD_SECONDS = 60;
 
 /**
  * Watches whether a node's statuses keep arriving, on this machine's monotonic clock; the node's own clock is not used. It resolves at
@@ -175,9 +198,10 @@ export class NodeWatch {
   /** Changed in place while statuses keep arriving. */
   #state: { -readonly [Member in keyof StaleState]: StaleState[Member] };
   #graceSeconds: number;
+  /** When the last burst began. */
   #arrivedSeconds = Number.NaN;
-  /** Seconds between arrivals of a node whose timestamps do not change; NaN: not measured. */
-  #arrivalPeriodSeconds = Number.NaN;
+  /** By arrival times, for a node whose timestamps never increase. */
+  readonly #arrivalPeriod = new PeriodMeasurement();
 
   /** `expectedSinceSeconds`: start of the allowed time; null: it starts with the first status. */
   constructor(recent: readonly Stamp[], expectedSinceSeconds: number | null, graceSeconds: number) {
@@ -191,16 +215,25 @@ export class NodeWatch {
     return this.#state.open;
   }
 
-  /** Publish period by the node's timestamps, or by arrival times if the timestamps do not change. */
+  /** By the node's timestamps, or by arrival times if the timestamps never increase. */
+  get #period(): PeriodMeasurement {
+    const { period } = this.stamps;
+    return period.isMeasured ? period : this.#arrivalPeriod;
+  }
+
   get periodSeconds(): number {
-    const { isPeriodMeasured, periodSeconds } = this.stamps;
-    return isPeriodMeasured || Number.isNaN(this.#arrivalPeriodSeconds) ? periodSeconds : this.#arrivalPeriodSeconds;
+    return this.#period.periodSeconds;
+  }
+
+  /** Whether the period was measured often enough to record it. */
+  get isPeriodKnown(): boolean {
+    return this.#period.isKnown;
   }
 
   /** Longest time without a status before the node is stale. */
   get allowedSeconds(): number {
-    const isKnown = this.stamps.isPeriodMeasured || !Number.isNaN(this.#arrivalPeriodSeconds);
-    return (isKnown ? ALLOWED_PERIODS * this.periodSeconds : FIRST_ALLOWED_SECONDS) + this.#graceSeconds;
+    const { isMeasured, periodSeconds } = this.#period;
+    return (isMeasured ? ALLOWED_PERIODS * periodSeconds : FIRST_ALLOWED_SECONDS) + this.#graceSeconds;
   }
 
   /** When the node becomes stale unless a status arrives; infinite: it is stale, or not expected. */
@@ -235,10 +268,11 @@ export class NodeWatch {
   receive(stamp: Stamp, atSeconds: number): { readonly arrival: Arrival; readonly isSending: boolean; readonly change: StaleChange } {
     const arrival = this.stamps.take(stamp);
     const sinceSeconds = atSeconds - this.#arrivedSeconds;
-    this.#arrivedSeconds = atSeconds;
-    if (arrival === 'duplicate') {
-      if (sinceSeconds < BURST_SECONDS) return { arrival, isSending: false, change: null };
-      if (sinceSeconds <= LONGEST_ARRIVAL_PERIOD_SECONDS) this.#arrivalPeriodSeconds = sinceSeconds;
+    const isInBurst = sinceSeconds < BURST_SECONDS;
+    if (isInBurst && arrival === 'duplicate') return { arrival, isSending: false, change: null };
+    if (!isInBurst) {
+      this.#arrivedSeconds = atSeconds;
+      if (!this.stamps.period.isMeasured && !Number.isNaN(sinceSeconds)) this.#arrivalPeriod.add(sinceSeconds * 1000);
     }
     if (!this.#state.open) {
       this.#state.lastGoodSeconds = atSeconds;
