@@ -5,6 +5,7 @@ import { type ApiPath, type Parameter, parameters, valueType } from '../../src/h
 import { reportsSchema } from '../../src/http/api/reports-schema.ts';
 import {
   aggregateSchema,
+  alertDetailSchema,
   alertListSchema,
   alertSchema,
   healthStatusSchema,
@@ -34,6 +35,7 @@ const HEADERS = {
     Link: { description: 'URL of the next page, as `<…>; rel="next"`; absent on the last page.', schema: { type: 'string' } },
     Truncated: { description: 'Whether more elements of the range follow this page.', schema: { type: 'boolean' } },
   },
+  truncated: { Truncated: { description: 'Whether earlier changes were left out.', schema: { type: 'boolean' } } },
   cursor: {
     'Last-Event-ID': {
       description: 'With `after`: the cursor of the last change on this page. Send it as `after` in the next request.',
@@ -84,6 +86,12 @@ const OPERATIONS: Readonly<Record<ApiPath, { id: string; summary: string; succes
     summary: 'Open alerts and the alerts of the last 24 hours, newest first',
     success: { description: 'A page of alerts.', content: json('AlertList'), headers: { ...HEADERS.page, ...HEADERS.cursor } },
     problems: ['unknown_node', 'cursor_ahead', 'storage_unavailable'],
+  },
+  '/alerts/{alert_id}': {
+    id: 'getAlert',
+    summary: 'One alert of any time, open or resolved, with its changes',
+    success: { description: 'The alert as of its last change, and its changes.', content: json('AlertDetail'), headers: HEADERS.truncated },
+    problems: ['unknown_alert', 'storage_unavailable'],
   },
   '/status': {
     id: 'getStatus',
@@ -138,12 +146,22 @@ const OPERATIONS: Readonly<Record<ApiPath, { id: string; summary: string; succes
   },
 };
 
-const SNAPSHOT_PARAMETER = {
-  name: SNAPSHOT_HEADER,
-  in: 'header',
-  required: false,
-  description: 'Required if no token is configured: forms, links and images of a web page cannot send this header.',
-  schema: { type: 'string', enum: ['1'] },
+/** Parameters outside of the query. */
+const OTHER_PARAMETERS: Partial<Record<ApiPath, Json>> = {
+  '/alerts/{alert_id}': {
+    name: 'alert_id',
+    in: 'path',
+    required: true,
+    description: 'The id of the alert. Its slashes may be percent-encoded or not.',
+    schema: { type: 'string' },
+  },
+  '/snapshot': {
+    name: SNAPSHOT_HEADER,
+    in: 'header',
+    required: false,
+    description: 'Required if no token is configured: forms, links and images of a web page cannot send this header.',
+    schema: { type: 'string', enum: ['1'] },
+  },
 };
 
 function parameterDocument(name: string, parameter: Parameter): Json {
@@ -185,14 +203,12 @@ export function openApiDocument(version: string): Json {
   const paths: Json = {};
   for (const [path, operation] of Object.entries(OPERATIONS)) {
     const list = Object.entries(parameters[path as ApiPath] as Record<string, Parameter>);
+    const other = OTHER_PARAMETERS[path as ApiPath];
     paths[path] = {
       get: {
         operationId: operation.id,
         summary: operation.summary,
-        parameters: [
-          ...list.map(([name, parameter]) => parameterDocument(name, parameter)),
-          ...(path === '/snapshot' ? [SNAPSHOT_PARAMETER] : []),
-        ],
+        parameters: [...list.map(([name, parameter]) => parameterDocument(name, parameter)), ...(other ? [other] : [])],
         responses: {
           200: operation.success,
           ...(operation.success.headers === HEADERS.etag ? { 304: { description: 'The version in If-None-Match is current.' } } : {}),
@@ -217,6 +233,7 @@ export function openApiDocument(version: string): Json {
         HealthStatus: jsonSchema(healthStatusSchema),
         History: jsonSchema(historySchema),
         Alert: jsonSchema(alertSchema),
+        AlertDetail: jsonSchema(alertDetailSchema),
         AlertList: jsonSchema(alertListSchema),
         Aggregate: jsonSchema(aggregateSchema),
         Status: jsonSchema(statusDocumentSchema),

@@ -88,6 +88,8 @@ export interface AlertCursor {
 }
 
 export interface AlertQuery {
+  /** Only this alert, regardless of `range`. */
+  readonly id?: string;
   readonly node: string | null;
   readonly severity: Severity | null;
   readonly metric: string | null;

@@ -10,6 +10,7 @@ export const CODES = {
   not_local: { status: 403, title: 'Only allowed for programs on this machine, or with a token' },
   snapshot_header_missing: { status: 403, title: 'Required request header missing' },
   unknown_node: { status: 404, title: 'Unknown node' },
+  unknown_alert: { status: 404, title: 'Unknown alert' },
   unknown_report: { status: 404, title: 'Unknown report' },
   not_found: { status: 404, title: 'No such path' },
   method_not_allowed: { status: 405, title: 'Method not allowed; the API is read-only' },

@@ -10,7 +10,7 @@ import { Connections, type Serve, WRITE_SECONDS } from './connections.ts';
 import { type Context, type Handler, MAX_STORE_QUERIES, Semaphore, type Shared, TurnQueue } from './context.ts';
 import { EventHub } from './events.ts';
 import { aggregate } from './handlers/aggregate.ts';
-import { alerts } from './handlers/alerts.ts';
+import { alert, alerts } from './handlers/alerts.ts';
 import { events } from './handlers/events.ts';
 import { health } from './handlers/health.ts';
 import { history } from './handlers/history.ts';
@@ -174,6 +174,7 @@ export class RestServer {
       '/health/history': history,
       '/health/aggregate': aggregate,
       '/alerts': alerts,
+      '/alerts/{alert_id}': alert,
       '/status': status(view, counts),
       '/events': events(this.events),
       '/reports': reports,
@@ -189,8 +190,9 @@ export class RestServer {
     });
     for (const [path, handler] of Object.entries(handlers)) {
       const serve = (request: IncomingMessage, response: ServerResponse): void => this.#serve(path as ApiPath, handler, request, response);
-      app.get(path, serve);
-      app.head(path, serve);
+      const pattern = path.replace(/\{.*/, '*');
+      app.get(pattern, serve);
+      app.head(pattern, serve);
     }
     return (request, response) => {
       // Node's own header sets a timer for the end of the second, which is a wake-up after each request.

@@ -38,7 +38,7 @@ const service = await startIn(t, folder, {
   arguments: machine.arguments,
 });
 await recorded(service, 30);
-await service.until<{ count: number }>('/alerts', ({ count }) => count > 0);
+const { data: alerts } = await service.until<{ data: { alert_id: string }[] }>('/alerts', ({ data }) => data.length > 0);
 
 /** An ellipsis in the documented value: the real one may have more members. */
 const ELLIPSIS = '…';
@@ -64,7 +64,8 @@ function difference(documented: unknown, real: unknown, at = ''): string | null 
 const parsed = (text: string): unknown => JSON.parse(text.replaceAll(/,…/g, `,"${ELLIPSIS}":0`));
 
 async function curl(line: string): Promise<{ readonly type: string; readonly body: string }> {
-  const [, url = ''] = /'?localhost:5000([^'\s]*)'?/.exec(line) ?? [];
+  const [, documented = ''] = /'?localhost:5000([^'\s]*)'?/.exec(line) ?? [];
+  const url = documented.replace(/(?<=\/alerts\/).*/, alerts[0]?.alert_id ?? '');
   const accept = /-H 'Accept: ([^']+)'/.exec(line)?.[1] ?? '*/*';
   const ending = new AbortController();
   const response = await fetch(`${service.url}${url}`, { headers: { accept }, signal: ending.signal });

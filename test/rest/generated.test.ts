@@ -14,7 +14,7 @@ const config = { publish_frequency: 50, alerts: { raise_after_seconds: 0 } };
 const service = await startService(t, { config, arguments: machine.arguments });
 machine.setMemoryPercent(97);
 await measured(service);
-await service.until<{ count: number }>('/alerts', ({ count }) => count > 0);
+const { data: alerts } = await service.until<{ data: { alert_id: string }[] }>('/alerts', ({ data }) => data.length > 0);
 await recorded(service, 20);
 const contract = await Contract.of(service);
 
@@ -147,7 +147,8 @@ function headersOf(path: string): Record<string, string> {
 }
 
 async function holds(path: string, query: readonly Given[]): Promise<void> {
-  const target = `${path}?${query.map(({ name, text }) => `${encodeURIComponent(name)}=${encodeURIComponent(text)}`).join('&')}`;
+  const existing = path.replace('{alert_id}', encodeURIComponent(alerts[0]?.alert_id ?? ''));
+  const target = `${existing}?${query.map(({ name, text }) => `${encodeURIComponent(name)}=${encodeURIComponent(text)}`).join('&')}`;
   if (target.length > 4096) return;
   const answer = await begin(target, headersOf(path));
   const key = `${path} ${answer.status}`;

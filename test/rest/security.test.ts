@@ -181,7 +181,7 @@ t.test('a bearer token', async (t) => {
   });
 
   await t.test('grants access to everything', async (t) => {
-    for (const path of PATHS) t.equal((await sendRequest(service, 'HEAD', path, right)).status, 200, path);
+    for (const path of PATHS) t.equal((await sendRequest(service, 'HEAD', path, right)).status, path.includes('{') ? 404 : 200, path);
     t.equal(
       (await sendRequest(service, 'GET', '/status', { Authorization: `bearer  ${token}` })).status,
       200,

@@ -20,6 +20,7 @@ export const PATHS = [
   '/health/history',
   '/health/aggregate',
   '/alerts',
+  '/alerts/{alert_id}',
   '/status',
   '/events',
   '/reports',
@@ -86,7 +87,7 @@ export interface Answer {
 
 /** Sends one request exactly as given, on a new connection; fetch would normalise path and method. */
 export function sendRequest(
-  service: RunningService,
+  service: Pick<RunningService, 'url'>,
   method: string,
   path: string,
   headers: Readonly<Record<string, string>> = {},

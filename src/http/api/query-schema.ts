@@ -123,6 +123,7 @@ export const parameters = {
     },
     cursor,
   },
+  '/alerts/{alert_id}': {},
   '/status': {},
   '/events': {
     events: {

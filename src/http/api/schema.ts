@@ -42,6 +42,11 @@ export const alertListSchema = v.strictObject({
   count: count('Number of elements in data.'),
 });
 
+export const alertDetailSchema = v.strictObject({
+  ...alertSchema.entries,
+  changes: described(v.array(alertSchema), 'The changes of the alert, the earliest first; at most the latest 10,000.'),
+});
+
 const metricAggregateSchema = v.strictObject({
   min: reading('Smallest value'),
   max: reading('Largest value'),

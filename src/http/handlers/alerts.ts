@@ -1,5 +1,6 @@
 import type { Severity } from '../../core/alerts/alert.ts';
 import type { RecordCursor } from '../../core/ports.ts';
+import { MAX_PAGE } from '../api/query-schema.ts';
 import { type Context, nodeOf, pageHeaders, queryStore, sendBody } from '../context.ts';
 import { formatId, parseId } from '../events.ts';
 import { decodeCursor, encodeCursor, givenRange, invalid, type Query } from '../parameters.ts';
@@ -25,6 +26,25 @@ export async function alerts(context: Context): Promise<void> {
   const { alerts: data, next } = await queryStore(context, () => view.history.alerts(asked));
   const headers = pageHeaders(context, next && encodeCursor(next.timestampMs, next.key), range);
   return sendBody(context, 'application/json', JSON.stringify({ data, count: data.length }), { 'Cache-Control': 'no-cache', ...headers });
+}
+
+/** GET /alerts/{alert_id}: an alert and its changes, the earliest first. */
+export async function alert(context: Context): Promise<void> {
+  const { path, request, view } = context;
+  // The slashes of the id may be percent-encoded or not: reverse proxies decode them.
+  const id = decodeURIComponent((request.url ?? '').split('?')[0]?.slice(path.indexOf('{')) ?? '');
+  const asked = { id, node: null, severity: null, metric: null, resolved: null, range: null, limit: MAX_PAGE, after: null, nowMs: 0 };
+  const [episode, changes] = await queryStore(context, () =>
+    Promise.all([view.history.alerts({ ...asked, changes: false }), view.history.alerts({ ...asked, changes: true })]),
+  );
+  const [current] = episode.alerts;
+  if (!current) throw new Problem('unknown_alert', `no alert "${id.slice(0, 100)}" is stored; /alerts has the ids`);
+  // If the clock was set back during the alert, its resolution is still the last change.
+  const ordered = changes.alerts.toReversed().sort((a, b) => Number(a.resolved) - Number(b.resolved));
+  return sendBody(context, 'application/json', JSON.stringify({ ...current, changes: ordered }), {
+    'Cache-Control': 'no-cache',
+    Truncated: String(changes.next !== null),
+  });
 }
 
 /** Parameters that can be combined with `after`. */

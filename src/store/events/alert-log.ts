@@ -293,12 +293,16 @@ export class AlertTable {
       where.push(condition);
       values.push(...more);
     };
+    if (query.id !== undefined) add('alert_id = ?', query.id);
     if (query.node !== null) add('node = ?', query.node);
     if (query.severity !== null) add('severity = ?', query.severity);
     if (query.metric !== null) add('metric = ?', query.metric);
     if (query.resolved !== null) add('resolved = ?', query.resolved ? 1 : 0);
     const { range } = query;
-    if (query.changes) {
+    if (query.id !== undefined) {
+      // The key of a change begins with its time.
+      if (query.changes) add('changed_ms >= (SELECT raised_ms FROM episode WHERE alert_id = ?)', query.id);
+    } else if (query.changes) {
       add('changed_ms >= ? AND changed_ms < ?', range?.fromMs ?? query.nowMs - DAY_MS, range?.toMs ?? Number.MAX_SAFE_INTEGER);
     } else if (range) {
       // An episode belongs to every range during which it was open.
