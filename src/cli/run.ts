@@ -106,7 +106,8 @@ Exit codes: 0 stopped by a signal, 1 failed, 64 wrong usage, 75 port or data fol
     try {
       const { port } = await service.start();
       hasStarted = true;
-      const host = config.rest.host === null || config.rest.host === '0.0.0.0' ? 'localhost' : config.rest.host;
+      const { host: given } = config.rest;
+      const host = given === null || given === '0.0.0.0' || given === '::' ? 'localhost' : given;
       const at = `http://${host.includes(':') ? `[${host}]` : host}:${port}/`;
       logger.log('notice', `edge-health ${version} is running; dashboard: ${at}`, {
         config: file,

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import * as http from 'node:http';
 import { urlToHttpOptions } from 'node:url';
 import type { Config } from '../config/schema.ts';
+import { localAddress } from '../core/platform/local-address.ts';
 
 /** No response: the service is not running, or its address is wrong. `cause` has the error. */
 export class ServiceUnreachable extends Error {
@@ -149,15 +150,13 @@ export class RestClient {
   }
 }
 
-/** The host for a URL. It is never localhost, because a machine may be unable to resolve that name. */
-function hostOf(host: string | null): string {
-  if (host === null || host === '0.0.0.0' || host === '::') return '127.0.0.1';
-  return host.includes(':') ? `[${host}]` : host;
-}
-
-/** Base URL of the service of a configuration, for a program on this machine; `port` is the actual port. */
+/**
+ * Base URL of the service of a configuration, for a program on this machine; `port` is the actual port. The host is not localhost, because a
+ * machine may be unable to resolve that name.
+ */
 export function addressOf({ host }: Config['rest'], port: number): string {
-  return `http://${hostOf(host)}:${port}`;
+  const address = localAddress(host);
+  return `http://${address.includes(':') ? `[${address}]` : address}:${port}`;
 }
 
 /**

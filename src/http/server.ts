@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import polka from 'polka';
 import sirv from 'sirv';
+import { localAddress } from '../core/platform/local-address.ts';
 import type { Log, SocketBounds } from '../core/ports.ts';
 import { type ApiPath, parameters } from './api/query-schema.ts';
 import type { StatusDocument } from './api/schema.ts';
@@ -274,13 +275,11 @@ function preflight(response: ServerResponse): void {
 }
 
 const TIMEOUT_SECONDS = 2;
-/** A server that listens on a wildcard address is tested through the loopback address. */
-const LOCAL: Readonly<Record<string, string>> = { '::': '::1', '0.0.0.0': '127.0.0.1' };
 
 /** Whether the REST server at this address responds. The test uses a real connection, as any client does. */
 export function restAnswers({ address, port }: AddressInfo): Promise<boolean> {
   return new Promise((resolve) => {
-    const socket = connect({ host: LOCAL[address] ?? address, port });
+    const socket = connect({ host: localAddress(address), port });
     const end = (hasResponded: boolean): void => {
       socket.destroy();
       resolve(hasResponded);
