@@ -97,15 +97,17 @@ t.test('without a service manager nothing is sent', async (t) => {
 
 t.test('ready once REST answers, and never after the end', async (t) => {
   const sent: string[] = [];
+  const logged: string[] = [];
+  let now = 0;
   const supervision = (): Supervision =>
     new Supervision({
       manager: { via: 'test', notify: (state) => sent.push(state) },
       watchdogSeconds: null,
       periodSeconds: 1,
-      monotonicSeconds: () => 1,
-      lastSampleSeconds: () => 1,
+      monotonicSeconds: () => now,
+      lastSampleSeconds: () => now,
       summary: () => ({ status, openAlerts: 0, otherNodes: 0, transport: 'off', restartNeeded: [], storageError: null, shutdown: null }),
-      log: () => undefined,
+      log: (_level, message) => logged.push(message),
     });
   let asked = 0;
   const late = supervision();
@@ -115,6 +117,7 @@ t.test('ready once REST answers, and never after the end', async (t) => {
   });
   t.equal(asked, 3);
   t.match(sent, [/^READY=1/]);
+  t.same(logged, ['REST API not responding yet'], 'logged once');
   late.stop();
   const ended = supervision();
   await ended.readyOnce(async () => {
@@ -122,4 +125,12 @@ t.test('ready once REST answers, and never after the end', async (t) => {
     return true;
   });
   t.equal(sent.filter((state) => state.startsWith('READY=1')).length, 1);
+  const unreachable = supervision();
+  await unreachable.readyOnce(async () => {
+    now += 15;
+    return false;
+  });
+  t.equal(now, 30, 'asked for half a minute, half of TimeoutStartSec of the unit');
+  t.match(sent.at(-1), /^READY=1/, 'a monitor that measures is not restarted because of its network');
+  unreachable.stop();
 });

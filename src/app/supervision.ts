@@ -17,8 +17,9 @@ export interface SupervisionOptions {
 
 /** Interval of updating the status line, unless the watchdog needs a shorter one. */
 const STATUS_SECONDS = 5;
-/** Interval of polling REST at the start; the service manager limits the total time. */
+/** Interval of polling REST at the start, and for how long: half of the unit's TimeoutStartSec. */
 const READY_POLL_MS = 250;
+const READY_SECONDS = 30;
 /** Pings per watchdog timeout: two may be late. */
 const PINGS = 4;
 /**
@@ -42,11 +43,22 @@ export class Supervision {
     this.#options = options;
   }
 
-  /** Waits until the service is usable, then reports readiness: polls `answers` until it is true or the service ends. */
+  /**
+   * Waits until the service is usable, then reports readiness: polls `answers` until it is true or the service ends. After READY_SECONDS it
+   * reports readiness in any case: a restart would not help a network in which REST cannot be reached, and would interrupt monitoring.
+   */
   async readyOnce(answers: () => Promise<boolean>): Promise<void> {
+    const { log, monotonicSeconds } = this.#options;
+    const begun = monotonicSeconds();
+    let hasLogged = false;
     while (!this.#hasStopped) {
-      if (await answers()) return this.ready();
-      this.#options.log('warning', 'REST API not responding yet');
+      const isReady = await answers();
+      if (isReady || monotonicSeconds() - begun >= READY_SECONDS) {
+        if (!isReady) log('error', 'REST API does not respond on this machine; does a firewall block it?');
+        return this.ready();
+      }
+      if (!hasLogged) log('warning', 'REST API not responding yet');
+      hasLogged = true;
       await new Promise((resolve) => {
         setTimeout(resolve, READY_POLL_MS);
       });
