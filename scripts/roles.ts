@@ -10,8 +10,6 @@ import { createInterface } from 'node:readline';
 const ROOT = resolve(import.meta.dirname, '..');
 const ROLES = ['edge_brain', 'sensor_node', 'actuator_node'];
 const USAGE_ERROR = 64;
-/** The service writes sd-daemon(3) priorities to its log unless it writes to a terminal. */
-const LEVELS: Readonly<Record<string, string>> = { '<3>': 'error: ', '<4>': 'warning: ', '<5>': 'notice: ', '<6>': '', '<7>': 'debug: ' };
 
 const given = process.argv.slice(2);
 const unknown = given.filter((role) => !ROLES.includes(role));
@@ -30,13 +28,9 @@ function start(role: string): ChildProcess {
   });
   const prefix = `${role.padEnd(width)} | `;
   for (const stream of [child.stdout, child.stderr]) {
-    createInterface({ input: stream }).on('line', (line) => process.stdout.write(`${prefix}${readable(line)}\n`));
+    createInterface({ input: stream }).on('line', (line) => process.stdout.write(`${prefix}${line}\n`));
   }
   return child;
-}
-
-function readable(line: string): string {
-  return line.replace(/^<[3-7]>/, (priority) => LEVELS[priority] as string);
 }
 
 let isStopping = false;

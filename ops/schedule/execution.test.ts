@@ -27,7 +27,7 @@ const isAlive = (pid: number): boolean =>
 
 t.test('the output and the exit status of a child process give the result', async (t) => {
   t.same(
-    await child('echo "$@"; env | grep -cE "^(NOTIFY_SOCKET|WATCHDOG_USEC)="; echo "<4>careful" >&2; exit 1')(
+    await child('echo "$@"; env | grep -cE "^(NOTIFY_SOCKET|WATCHDOG_USEC)="; echo "warning: careful" >&2; exit 1')(
       'backup_logs',
       'catch_up',
       never,
@@ -37,8 +37,11 @@ t.test('the output and the exit status of a child process give the result', asyn
       lines: ['backup_logs --trigger catch_up --config robot.yaml', '0'],
     },
   );
-  t.ok(log.includes('<4>careful'), 'its log goes on');
-  t.same(await child('echo "<3>disk full" >&2; exit 2')('backup_logs', 'schedule', never), { status: 'CRITICAL', lines: ['disk full'] });
+  t.ok(log.includes('warning: careful'), 'its log goes on');
+  t.same(await child('echo "error: disk full" >&2; exit 2')('backup_logs', 'schedule', never), {
+    status: 'CRITICAL',
+    lines: ['disk full'],
+  });
   t.equal(await child('exit 75')('backup_logs', 'schedule', never), 'busy');
   t.same(await child('echo half; exit 9')('backup_logs', 'schedule', never), {
     status: 'UNKNOWN',

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { PROGRAMS } from '../../src/core/files/programs.ts';
-import { printable } from '../../src/core/text.ts';
+import type { LogLevel } from '../../src/core/ports.ts';
 import { HEAVY, JOBS, type JobName } from '../jobs.ts';
 import { EXIT, type Job, type JobContext, type JobResult, type JobStatus, type Trigger } from '../lib/job.ts';
 import { lockNamed } from './job-lock.ts';
@@ -28,7 +28,10 @@ export function jobRunner(context: JobContext, url: string | null, settings: () 
   const options = ['--config', context.configFile, ...(url === null ? [] : ['--url', url])];
   const heavy = asChild((name, trigger) => [...node, fileURLToPath(PROGRAMS.ops), name, '--trigger', trigger, ...options], {
     environment: context.environment,
-    onLogLine: (line) => process.stderr.write(`${printable(line)}\n`),
+    onLogLine: (line) => {
+      const [prefix = '', level = 'info'] = LEVEL.exec(line) ?? [];
+      context.log(level as LogLevel, line.slice(prefix.length));
+    },
   });
   return (name, trigger, signal) => (HEAVY.includes(name) ? heavy : light)(name, trigger, signal);
 }
@@ -59,8 +62,8 @@ const CHILD_GRACE_SECONDS = 6;
 const LINES = 50;
 /** Time to read output that was written before the exit and is still in the pipe. */
 const DRAIN_MS = 100;
-/** The priority prefix of a line (sd-daemon(3)). */
-const PRIORITY = /^<[0-7]>/;
+/** The level at the beginning of a line of the log; none: info. */
+const LEVEL = /^(error|warning|notice|debug): /;
 
 export interface ChildOptions {
   readonly environment: NodeJS.ProcessEnv;
@@ -82,7 +85,7 @@ export function asChild(
     const child = spawn(executable, parameters, { detached: true, env, stdio: ['ignore', 'pipe', 'pipe'] });
     const [output, errors]: [string[], string[]] = [[], []];
     const keepIn = (lines: string[]) => (line: string) => {
-      lines.push(line.replace(PRIORITY, ''));
+      lines.push(line.replace(LEVEL, ''));
       if (lines.length > LINES) lines.shift();
     };
     createInterface({ input: child.stdout }).on('line', keepIn(output));

@@ -83,7 +83,7 @@ ${lines.join('\n')}
 
 Collected from the source code by \`npm run generate\`.
 
-A line of the log is an event followed by \`key=value\` fields; … stands for what varies. In the journal, \`error\`, \`warning\`, \`notice\`, \`info\` and \`debug\` are the priorities 3 to 7: \`journalctl -u edge-health -p warning\` shows warnings and errors. \`log.level\` sets the lowest level that is logged. Fields without a value are omitted. If the output is not a terminal, each line begins with its priority in angle brackets (\`<5>\`), which the journal reads.
+A line of the log is an event followed by \`key=value\` fields; … stands for what varies. In the journal, \`error\`, \`warning\`, \`notice\`, \`info\` and \`debug\` are the priorities 3 to 7: \`journalctl -u edge-health -p warning\` shows warnings and errors. \`log.level\` sets the lowest level that is logged. Fields without a value are omitted. Outside of the journal, a line begins with its level (\`warning: …\`), except at \`info\`.
 
 Events that senders on the network can cause are logged at most once a minute, with the number of those left out as \`suppressed\`.
 

@@ -232,7 +232,7 @@ t.test('a data folder that cannot be created is a configuration error, in one li
     const config = configFile(`rest: {host: 127.0.0.1, port: 0}\nstorage: {path: ${path}}\nros: {transport: 'off'}\n`);
     const { signal, status, stderr } = program('run', '--config', config);
     t.match({ signal, status }, { signal: null, status: 78 }, path);
-    t.match(stderr, new RegExp(`^<3>storage\\.path: ${path} cannot be created: .*; .* storage\\.path.*\n$`));
+    t.match(stderr, new RegExp(`^error: storage\\.path: ${path} cannot be created: .*; .* storage\\.path.*\n$`));
     const job = program('ops', 'collect_metrics', '--config', config);
     t.equal(job.status, 3);
     t.match(job.stderr, new RegExp(`^edge-health ops: storage\\.path: ${path} cannot be created: .*\n$`));

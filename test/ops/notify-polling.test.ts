@@ -44,7 +44,7 @@ t.test('while all event streams are in use each alert is notified once, and over
   await site.set('memory', false);
   site.startNotifying();
   await site.untilNotified(5);
-  t.match(site.log, /<4>notifications: event stream not available, polling alerts seconds=0.2 problem=.*503/);
+  t.match(site.log, /warning: notifications: event stream not available, polling alerts seconds=0.2 problem=.*503/);
   t.notMatch(site.log, /event stream available again/);
   free();
   await until('the stream is open', () => site.log.includes('event stream available again'), { describe: () => site.log });

@@ -119,7 +119,7 @@ t.test('a distribution, a file, or several in order can be configured', async (t
   for (const EDGE_HEALTH_ROS of ['foxy', '/nowhere/setup.bash', machine.root, `${jazzy}:/nowhere/setup.bash`]) {
     const { code, err, environment } = await machine.run({ EDGE_HEALTH_ROS });
     t.equal(code, 0);
-    t.match(err, /^<4>ROS 2: .* cannot be read; continuing without ROS 2\. .*\/etc\/default\/edge-health\n$/, EDGE_HEALTH_ROS);
+    t.match(err, /^warning: ROS 2: .* cannot be read; continuing without ROS 2\. .*\/etc\/default\/edge-health\n$/, EDGE_HEALTH_ROS);
     t.notOk(environment.has('ROS_DISTRO'));
   }
 });
@@ -167,7 +167,7 @@ t.test('a setup file that fails does not prevent the command', async (t) => {
     const { code, environment, err } = await machine.run();
     t.equal(code, 0, name);
     t.match(err, expected, name);
-    t.match(err, /^<4>ROS 2: .*; continuing without ROS 2$/m, name);
+    t.match(err, /^warning: ROS 2: .*; continuing without ROS 2$/m, name);
     t.notOk(environment.has('AMENT_PREFIX_PATH'), `${name}: no variable of it is used`);
   }
 });
@@ -177,7 +177,7 @@ t.test('a setup file that returns a failure but sets up ROS 2 is used, with a wa
   const file = machine.add('jazzy', 'export AMENT_PREFIX_PATH=/jazzy; [ -f /nowhere ]');
   const { environment, err } = await machine.run();
   t.equal(environment.get('AMENT_PREFIX_PATH'), '/jazzy');
-  t.equal(err, `<4>ROS 2: ${file} returned 1\n`);
+  t.equal(err, `warning: ROS 2: ${file} returned 1\n`);
 });
 
 t.test('a setup file that hangs is ended in time, whatever it ignores or reads', async (t) => {

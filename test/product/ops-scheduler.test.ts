@@ -81,8 +81,8 @@ t.test('the scheduler starts with a torn state, logs that, and reports to the se
   writeFileSync(durable, '{"scheduler": {"state": "runn');
   const socket = await NotifySocket.listen(t);
   scheduler = new RunningScheduler({ NOTIFY_SOCKET: socket.path, WATCHDOG_USEC: '2000000' });
-  await scheduler.logged(/<5>the scheduler of edge-health .* is running/);
-  t.match(scheduler.log, /<4>job state unreadable, quarantined/);
+  await scheduler.logged(/notice: the scheduler of edge-health .* is running/);
+  t.match(scheduler.log, /warning: job state unreadable, quarantined/);
   t.ok(existsSync(`${durable}.damaged`));
   await socket.waitFor(({ state }) => state['READY'] === '1' && state['WATCHDOG'] === '1');
   t.match((await socket.waitFor(({ state }) => 'STATUS' in state)).state['STATUS'], /^4 jobs; .*next: \w+ \d\d:\d\d$/);
@@ -131,7 +131,7 @@ t.test('after three nights switched off a missed run is caught up once, and show
   const taken = await statusWith((now) => jobOf(now, 'collect_alerts').runs > 0);
   t.match(jobOf(taken, 'collect_alerts').last, { status: 'OK', exit_code: 0, trigger: /^(manual|schedule)$/ }, 'a run by hand is counted');
   t.ok(Date.parse(backup.next ?? '') > Date.now());
-  t.match(scheduler.log, /<4>run missed, catch-up pending job=backup_logs times=3/);
+  t.match(scheduler.log, /warning: run missed, catch-up pending job=backup_logs times=3/);
 });
 
 t.test('after a kill and a restart the scheduler has lost nothing and repeats nothing', async (t) => {
@@ -148,12 +148,12 @@ t.test('SIGHUP with an invalid configuration changes nothing; with a valid one i
   const running = scheduler as RunningScheduler;
   writeFileSync(config, 'ops: {backup_logs: "0 25 * * *"}');
   running.process.kill('SIGHUP');
-  await running.logged(/<3>not reloaded: the running configuration stays in force/);
+  await running.logged(/error: not reloaded: the running configuration stays in force/);
   t.match(running.log, /ops\.backup_logs: found "0 25 \* \* \*"/);
   t.equal(jobOf(await service.json<Status & Record<string, unknown>>('/status'), 'backup_logs').schedule, NIGHTLY);
   writeConfig({ backup_logs: '30 2 * * *', notify: { command: '/bin/true' } });
   running.process.kill('SIGHUP');
-  await running.logged(/<5>configuration reloaded/);
+  await running.logged(/notice: configuration reloaded/);
   t.match(jobOf(await statusWith((now) => jobOf(now, 'backup_logs').schedule === '30 2 * * *'), 'backup_logs').next, /T02:30:00\.000Z$/);
   await statusWith(({ ops }) => ops.notifications?.alerts === 'stream');
 });

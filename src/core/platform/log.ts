@@ -1,3 +1,4 @@
+import { fstatSync } from 'node:fs';
 import type { Log, LogLevel } from '../ports.ts';
 import { printable } from '../text.ts';
 
@@ -13,16 +14,24 @@ function value(field: unknown): string {
 }
 
 /**
- * Formats an event as one line: `<6>message key=value key="with spaces"`. On a terminal, the level's name replaces the number. Texts may be
- * from untrusted sources; line breaks and invisible characters in them are escaped.
+ * Formats an event as one line: `warning: message key=value key="with spaces"`; for the journal, with the priority, `<4>message …`. Texts may
+ * be from untrusted sources; line breaks and invisible characters in them are escaped.
  */
-export function formatLine(terminal: boolean, level: LogLevel, message: string, fields: Readonly<Record<string, unknown>> = {}): string {
+export function formatLine(forJournal: boolean, level: LogLevel, message: string, fields: Readonly<Record<string, unknown>> = {}): string {
   const pairs = Object.entries(fields)
     .filter(([, field]) => field !== undefined && field !== null)
     .map(([key, field]) => ` ${key}=${value(field)}`)
     .join('');
   const text = printable(`${message}${pairs}`, MAX_CHARACTERS);
-  return terminal ? `${level === 'info' ? '' : `${level}: `}${text}\n` : `<${PRIORITY[level]}>${text}\n`;
+  return forJournal ? `<${PRIORITY[level]}>${text}\n` : `${level === 'info' ? '' : `${level}: `}${text}\n`;
+}
+
+/** Whether systemd has connected this file descriptor to the journal (JOURNAL_STREAM in systemd.exec(5)): a pipe or a file is for people. */
+function isJournal(fd: number): boolean {
+  const stream = process.env['JOURNAL_STREAM'];
+  if (!stream) return false;
+  const { dev, ino } = fstatSync(fd);
+  return stream === `${dev}:${ino}`;
 }
 
 export interface Logger {
@@ -31,13 +40,14 @@ export interface Logger {
   setLevel(level: LogLevel): void;
 }
 
-export function createLogger(stream: NodeJS.WriteStream, level: LogLevel): Logger {
+export function createLogger(stream: NodeJS.WriteStream & { readonly fd: number }, level: LogLevel): Logger {
   let maxPriority = PRIORITY[level];
+  const forJournal = isJournal(stream.fd);
   // If the reader of the log closes the pipe, the service continues without a log.
   stream.on('error', () => undefined);
   return {
     log: (lineLevel, message, fields) => {
-      if (PRIORITY[lineLevel] <= maxPriority) stream.write(formatLine(stream.isTTY === true, lineLevel, message, fields));
+      if (PRIORITY[lineLevel] <= maxPriority) stream.write(formatLine(forJournal, lineLevel, message, fields));
     },
     setLevel: (next) => {
       maxPriority = PRIORITY[next];

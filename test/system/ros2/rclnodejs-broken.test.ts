@@ -84,13 +84,13 @@ t.test('the service reports a broken ROS 2', { skip: networkUnavailable(), timeo
   await t.test('auto falls back, and reports that', async (t) => {
     const { ros, log } = await stateWith(sourcedEnvironment(junk), 'auto', temporaryFolder(t));
     t.match(ros, { transport: 'embedded', reason: /librcl\.so is not a shared library.*; embedded instead$/ });
-    t.match(log, /^<4>on the ROS 2 graph transport=embedded reason=".*librcl\.so is not a shared library/m);
+    t.match(log, /^warning: on the ROS 2 graph transport=embedded reason=".*librcl\.so is not a shared library/m);
   });
 
   await t.test('a configured rclnodejs is not replaced', async (t) => {
     const { ros, log } = await stateWith(sourcedEnvironment(junk), 'rclnodejs', temporaryFolder(t));
     t.match(ros, { transport: 'off', reason: /librcl\.so is not a shared library.*ros\.transport is rclnodejs/ });
-    t.match(log, /^<3>not on the ROS 2 graph reason=/m);
+    t.match(log, /^error: not on the ROS 2 graph reason=/m);
   });
 
   await t.test('it is not prepared', async (t) => {
