@@ -5,7 +5,7 @@
  *   run.ts --system --packages [PART...] the Debian packages of these parts
  *   run.ts --system --help
  */
-import { globSync, readFileSync } from 'node:fs';
+import { existsSync, globSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { type FileResult, runFile } from './file-run.ts';
@@ -143,8 +143,9 @@ function summarize(begun: number, isSystem: boolean, isWhole: boolean): void {
     );
   }
   const passed = results.reduce((sum, result) => sum + result.passed, 0);
-  const bad =
-    results.reduce((sum, result) => sum + result.failures.length, 0) + gaps + Number(passed === 0) + Number(interruption.signal.aborted);
+  const failures = results.reduce((sum, result) => sum + result.failures.length, 0);
+  // A run in which nothing passed has failed, even if nothing else reports it.
+  const bad = failures + gaps + Number(passed === 0 && failures === 0) + Number(interruption.signal.aborted);
   print(`${passed} passed, ${bad} failed${skips.length > 0 ? `, ${skips.length} skipped` : ''}`);
   process.exitCode = bad > 0 ? 1 : 0;
 }
@@ -158,6 +159,14 @@ function partsNamed(names: readonly string[]): Part[] {
   return PARTS.filter(({ name }) => names.length === 0 || names.includes(name));
 }
 
+/** `npm test -- FILE...`: a misspelled file is wrong usage, not a failed test. */
+function requireFiles(files: readonly string[]): void {
+  const missing = files.filter((file) => !existsSync(file));
+  if (missing.length === 0) return;
+  process.stderr.write(`npm test: no such file: ${missing.join(', ')}; give paths of test files, such as src/core/csv.test.ts\n`);
+  process.exit(USAGE_STATUS);
+}
+
 async function main(): Promise<void> {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
@@ -166,6 +175,7 @@ async function main(): Promise<void> {
   if (values.help) return print(usage());
   const begun = performance.now();
   if (!values.system) {
+    requireFiles(positionals);
     const files = positionals.length > 0 ? positionals : quickFiles();
     const jobs = Math.min(Math.max(2, availableParallelism()), MAX_JOBS);
     await run({ files, jobs, limitSeconds: LIMIT_SECONDS.quick, environment: process.env });
