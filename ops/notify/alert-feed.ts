@@ -110,7 +110,7 @@ export async function followAlerts(feed: AlertFeed): Promise<void> {
 
 function reasonOf(error: unknown): string {
   if (error instanceof ServiceRefused && (error.status === 401 || error.status === 403))
-    return `the service requires another token (HTTP ${error.status}); after a change: systemctl reload edge-health-ops`;
+    return `the service requires another token (HTTP ${error.status}); after a change: systemctl reload edge-health`;
   return `no response from the service; alerts are notified when it responds (${(error as Error).message})`;
 }
 

@@ -1,7 +1,6 @@
 import { serviceOf } from '../../src/client/rest.ts';
 import { findService } from '../../src/client/running-service.ts';
 import { loadConfig } from '../../src/config/load.ts';
-import { formatConfigError } from '../../src/config/parse.ts';
 import type { JobContext } from '../lib/job.ts';
 
 /** The settings that SIGHUP replaces: the current configuration, and the client of the service that it names. */
@@ -14,8 +13,9 @@ export function reloadSettings(
 ): Settings | null {
   const loaded = loadConfig(configFile);
   if (!loaded.ok) {
-    for (const error of loaded.errors) log('error', formatConfigError(error));
-    log('error', 'not reloaded: the running configuration stays in force', { errors: loaded.errors.length });
+    const errors = loaded.errors.length;
+    // One reload reloads service and scheduler; the service lists the errors.
+    log('error', 'not reloaded: the running configuration stays in force; see: edge-health check-config', { file: configFile, errors });
     return null;
   }
   const { config } = loaded;

@@ -2,7 +2,7 @@ import { describeKeys, type KeyDescription } from '../../src/config/describe.ts'
 
 const HEADER = `# Configuration of edge-health. Every key is optional; the values below are the defaults.
 # Check the file with: edge-health check-config FILE
-# Apply changes of keys marked "reload" with: systemctl reload edge-health (SIGHUP); of ops keys: systemctl reload edge-health-ops
+# Apply changes of keys marked "reload" and of ops keys with: systemctl reload edge-health
 `;
 
 function yamlValue(value: unknown): string {

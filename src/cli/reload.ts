@@ -1,5 +1,6 @@
 import { findService, isRunning, type ReloadOutcome, readReloadOutcome } from '../client/running-service.ts';
 import { configPath } from '../config/load.ts';
+import { isJournal } from '../core/platform/log.ts';
 import { printLines, printProblem } from '../core/platform/output.ts';
 import { type Command, EXIT } from './command.ts';
 
@@ -12,7 +13,8 @@ export const reload: Command = {
   help: `  --config FILE   configuration that the service was started with; default: as for "run"
 
 Applies the keys marked "reload" in edge_health_config(5). Prints every changed key that needs a restart, with the value that is
-still in effect. A file with errors changes nothing. \`systemctl reload edge-health\` runs this command.
+still in effect. A file with errors changes nothing. \`systemctl reload edge-health\` runs this command, and reloads
+the scheduler too.
 Exit codes: 0 all keys applied, 1 keys need a restart, 64 wrong usage, 69 no service or no response, 78 file refused.`,
   options: { config: { type: 'string' } },
   positionals: 0,
@@ -49,6 +51,8 @@ Exit codes: 0 all keys applied, 1 keys need a restart, 64 wrong usage, 69 no ser
       return fail(EXIT.unavailable, `process ${pid} ${what}; see its log: journalctl -u edge-health`);
     }
     const { problem, restart_needed } = outcome;
+    // As ExecReload= of the unit, this command writes to the same journal as the service, which has already logged these lines.
+    if (isJournal(process.stderr.fd)) return problem !== null ? EXIT.config : restart_needed.length > 0 ? EXIT.failure : EXIT.ok;
     if (problem !== null) return fail(EXIT.config, 'not reloaded: the running configuration stays in force', ...problem.split('\n'));
     if (restart_needed.length > 0) return fail(EXIT.failure, ...restart_needed);
     printLines([`${file}: reloaded`]);

@@ -3,7 +3,7 @@ import { NODE_NAME, NODE_NAME_ALLOWED } from '../core/node-name.ts';
 import * as keys from './keys.ts';
 import { between, integer, type KeyNotes, schedule, section, text, timeZone } from './keys.ts';
 
-/** `systemctl reload edge-health-ops` applies all keys of `ops` to the scheduler; jobs read the file when they start. */
+/** `systemctl reload edge-health` also applies all keys of `ops` to the scheduler; jobs read the file when they start. */
 const key = <S extends v.GenericSchema>(schema: S, fallback: v.InferInput<S>, description: string, notes?: KeyNotes) =>
   keys.key(schema, fallback, description, { ...notes, reload: true });
 const unset = <S extends v.GenericSchema>(schema: S, defaultIs: string, description: string, notes?: KeyNotes) =>

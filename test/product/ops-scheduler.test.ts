@@ -1,7 +1,7 @@
 import { type ChildProcess, type SpawnSyncReturns, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import t from 'tap';
 import type { OpsDocument } from '../../src/http/api/ops-schema.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
@@ -88,7 +88,7 @@ t.test('the scheduler starts with a torn state, logs that, and reports to the se
   t.match((await socket.waitFor(({ state }) => 'STATUS' in state)).state['STATUS'], /^4 jobs; .*next: \w+ \d\d:\d\d$/);
   const before = socket.having('WATCHDOG').length;
   await until('further pings', () => socket.having('WATCHDOG').length >= before + 2);
-  t.equal(realpathSync(join(data, 'ops/live')), realpathSync(runtime));
+  t.equal(dirname(realpathSync(join(data, 'ops/live'))), realpathSync(runtime));
   await statusWith(({ ops }) => ops.scheduler.state === 'running');
   t.equal(await scheduler.end(), 0);
   await socket.waitFor(({ state }) => state['STOPPING'] === '1');
@@ -100,7 +100,7 @@ t.test('after three nights switched off a missed run is caught up once, and show
   writeConfig({ catch_up: ['backup_logs', 'health_check'] });
   const document = JSON.parse(readFileSync(durable, 'utf8')) as OpsDocument;
   const off = new Date(Date.now() - 3 * 86_400_000).toISOString();
-  rmSync(join(runtime, 'jobs.json'), { force: true });
+  rmSync(join(data, 'ops/live/jobs.json'));
   writeFileSync(
     durable,
     JSON.stringify({
@@ -149,7 +149,6 @@ t.test('SIGHUP with an invalid configuration changes nothing; with a valid one i
   writeFileSync(config, 'ops: {backup_logs: "0 25 * * *"}');
   running.process.kill('SIGHUP');
   await running.logged(/error: not reloaded: the running configuration stays in force/);
-  t.match(running.log, /ops\.backup_logs: found "0 25 \* \* \*"/);
   t.equal(jobOf(await service.json<Status & Record<string, unknown>>('/status'), 'backup_logs').schedule, NIGHTLY);
   writeConfig({ backup_logs: '30 2 * * *', notify: { command: '/bin/true' } });
   running.process.kill('SIGHUP');

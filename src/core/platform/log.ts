@@ -27,7 +27,7 @@ export function formatLine(forJournal: boolean, level: LogLevel, message: string
 }
 
 /** Whether systemd has connected this file descriptor to the journal (JOURNAL_STREAM in systemd.exec(5)): a pipe or a file is for people. */
-function isJournal(fd: number): boolean {
+export function isJournal(fd: number): boolean {
   const stream = process.env['JOURNAL_STREAM'];
   if (!stream) return false;
   const { dev, ino } = fstatSync(fd);
