@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import t, { type Test } from 'tap';
 import type { OpsDocument } from '../../src/client/documents.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
@@ -10,14 +10,14 @@ import { isRunning, liveFolder, NEVER, readState, StateFiles } from './state.ts'
 
 function folders(t: Test) {
   const data = temporaryFolder(t);
-  const live = join(data, 'run');
-  mkdirSync(live);
+  const environment = { RUNTIME_DIRECTORY: join(data, 'run') };
+  mkdirSync(environment.RUNTIME_DIRECTORY);
   const log: string[] = [];
   return {
     data,
-    live,
+    live: liveFolder(data, environment),
     log,
-    open: () => new StateFiles(data, { RUNTIME_DIRECTORY: live }, (level, message) => void log.push(`${level} ${message}`)),
+    open: () => new StateFiles(data, environment, (level, message) => void log.push(`${level} ${message}`)),
   };
 }
 const documentAt = (beat: string, since: string | null = null): OpsDocument => ({
@@ -104,7 +104,16 @@ t.test('write failures are logged once, and jobs continue', async (t) => {
 
 t.test('the live copy is in memory, in a folder of its own', async (t) => {
   const { data } = folders(t);
-  t.equal(liveFolder(data, { RUNTIME_DIRECTORY: '/run/edge-health-ops:/run/other' }), '/run/edge-health-ops');
+  const runtime = temporaryFolder(t);
+  const environment = { RUNTIME_DIRECTORY: `${runtime}:/run/other` };
+  t.equal(dirname(liveFolder(data, environment)), runtime);
+  // Another storage.path: its scheduler must not continue with the runs of this folder.
+  const log: string[] = [];
+  const files = (folder: string) => new StateFiles(folder, environment, (_, message) => log.push(message));
+  files(data).saveLive(LATE);
+  t.same(files(temporaryFolder(t)).load(), NEVER);
+  t.same(files(data).load(), LATE);
+  t.same(log, []);
   const own = liveFolder(data, {});
   t.teardown(() => rmSync(own, { recursive: true }));
   t.equal(liveFolder(data, {}), own, 'the same each time');

@@ -23,14 +23,18 @@ export function opsFolder(dataFolder: string): string {
 }
 
 /**
- * The folder of the live state, in memory (tmpfs) if possible, because its writes would wear out flash. systemd provides one; a checkout
- * gets a private one in /dev/shm, named after its data folder.
+ * The folder of the live state, in memory (tmpfs) if possible, because its writes would wear out flash; named after the data folder, so
+ * that another `storage.path` does not continue with its counters. systemd provides the place; a checkout gets a private one in /dev/shm.
  */
 export function liveFolder(dataFolder: string, environment: NodeJS.ProcessEnv): string {
   const runtime = runtimeFolder(environment);
-  if (runtime !== null) return runtime;
-  const name = `edge-health-ops-${process.getuid?.() ?? 0}-${shortName(fs.realpathSync(dataFolder))}`;
-  const inMemory = privateFolderInMemory(join('/dev/shm', name));
+  const name = shortName(fs.realpathSync(dataFolder));
+  if (runtime !== null) {
+    const folder = join(runtime, name);
+    makeFolder(folder, 0o750);
+    return folder;
+  }
+  const inMemory = privateFolderInMemory(join('/dev/shm', `edge-health-ops-${process.getuid?.() ?? 0}-${name}`));
   if (inMemory !== null) return inMemory;
   const onDisk = join(opsFolder(dataFolder), 'state');
   makeFolder(onDisk, 0o750);
