@@ -1,6 +1,6 @@
 /** The bash completion, which is mostly written by hand, compared with the program. */
 import { execFileSync, spawnSync } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { splitRosArguments } from '../../src/cli/ros-arguments.ts';
@@ -30,6 +30,12 @@ t.test('bash completes commands and options', async (t) => {
     t.same(complete(t, command, '--'), [...options, '--help'].sort(), command);
   }
   t.same(complete(t, 'nonsense', ''), []);
+  const jobs = complete(t, 'ops', '');
+  t.ok(jobs.length > 0);
+  for (const job of jobs) {
+    const options = [...help('ops', job, '--help').matchAll(/^ {2}(--[a-z-]+)/gm)].map((match) => match[1] as string);
+    t.same(complete(t, 'ops', job, '--'), [...options, '--help'].sort(), `ops ${job}`);
+  }
 
   t.test('bash completes files', async (t) => {
     const folder = temporaryFolder(t);
@@ -37,6 +43,24 @@ t.test('bash completes commands and options', async (t) => {
     t.same(complete(t, 'run', '--config', `${folder}/`), [`${folder}/a.yaml`, `${folder}/b.yml`]);
     t.same(complete(t, 'check-config', `${folder}/`), [`${folder}/a.yaml`, `${folder}/b.yml`]);
     t.same(complete(t, 'ros-setup', '--data', folder), [folder]);
+  });
+
+  t.test('bash completes the names of backups and of remote nodes', async (t) => {
+    const data = temporaryFolder(t);
+    const config = join(data, 'eh.yaml');
+    writeFileSync(config, `storage: {path: ${data}}\n`);
+    mkdirSync(join(data, 'backups'));
+    writeFileSync(join(data, 'backups/edge-health_20260304T050607Z.tar.zst'), '');
+    t.same(complete(t, 'ops', 'restore_backup', '--config', config, ''), ['latest', 'edge-health_20260304T050607Z.tar.zst']);
+    t.same(complete(t, 'ops', 'restore_backup', '--config', config, 'lat'), ['latest']);
+
+    // As `edge-health nodes --json` prints it.
+    const node = (name: string, local: boolean) => ({ node_name: name, local, status: 'OK', left: null });
+    const nodes = JSON.stringify([node('health_monitor', true), node('robot 3', false), node('robot_4', false)], null, 2);
+    writeFileSync(join(data, 'edge-health'), `#!/bin/sh\n[ "$*" = "nodes --json" ] && echo '${nodes}'\n`, { mode: 0o755 });
+    const program = join(data, 'edge-health');
+    t.same(completeOf(t, program, 'nodes', 'forget', ''), ['robot\\ 3', 'robot_4']);
+    t.same(completeOf(t, program, 'nodes', 'forget', 'robot_'), ['robot_4']);
   });
 
   t.test('bash completes the arguments for ROS 2', async (t) => {
@@ -48,9 +72,13 @@ t.test('bash completes commands and options', async (t) => {
   });
 });
 
-/** What bash offers for the last of the words after `edge-health`, sorted if they are options or files. */
+/** What bash offers for the last of the words after `edge-health` or the program, sorted if they are options or files. */
 function complete(t: Test, ...words: string[]): string[] {
-  const script = `source ${COMPLETION}; COMP_WORDS=(edge-health "$@"); COMP_CWORD=$#; _edge_health 2>&1; printf '%s\\n' "\${COMPREPLY[@]}"`;
+  return completeOf(t, join(process.cwd(), 'bin/edge-health'), ...words);
+}
+
+function completeOf(t: Test, program: string, ...words: string[]): string[] {
+  const script = `source ${COMPLETION}; COMP_WORDS=(${program} "$@"); COMP_CWORD=$#; _edge_health 2>&1; printf '%s\\n' "\${COMPREPLY[@]}"`;
   const { status, stdout, stderr } = spawnSync('bash', ['--norc', '-c', script, 'bash', ...words], { encoding: 'utf8' });
   t.equal(status, 0, stderr);
   const offered = stdout.split('\n').filter((line) => line !== '');
