@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { findSensors, isPossibleCelsius, parseMillidegrees } from '../../src/collect/sensors.ts';
+import { findSensors, isPossibleCelsius, parseValue } from '../../src/collect/sensors.ts';
 import type { Cleanup } from '../../testkit/cleanup.ts';
 
 export interface SysTree {
@@ -16,7 +16,7 @@ const STAND_IN = '/sys/class/net/lo/mtu';
 export async function sysTree(cleanup: Cleanup): Promise<SysTree> {
   if ((await findSensors('/sys')).some(({ problem }) => problem === null))
     return { path: '/sys', note: "The temperature is this machine's own." };
-  const celsius = parseMillidegrees(readFileSync(STAND_IN, 'utf8'));
+  const celsius = parseValue(readFileSync(STAND_IN, 'utf8')) / 1000;
   if (!isPossibleCelsius(celsius)) throw new Error(`${STAND_IN} is not a plausible temperature`);
   const path = cleanup.folderInMemory();
   const zone = join(path, 'class/thermal/thermal_zone0');

@@ -6,7 +6,8 @@ import { type Command, EXIT } from './command.ts';
 export const sensors: Command = {
   summary: 'Show the temperature sensors, the selected one and the reason',
   usage: 'sensors [--sensor NAME] [--sys DIR] [--json]',
-  help: `  --sensor NAME   as temperature.sensor: a thermal zone's type, or hwmon-name/label
+  help: `  --sensor NAME   as temperature.sensor: a thermal zone's type, or hwmon-name/label,
+                  each with @ADDRESS if several sensors have this name
   --sys DIR       read DIR instead of /sys (a recorded tree)
   --json          print the result as JSON
 
@@ -15,13 +16,12 @@ Exit codes: 0 a sensor was selected, 1 none, 64 wrong usage.`,
   positionals: 0,
   run: async ({ options }) => {
     const sysRoot = (options['sys'] as string | undefined) ?? '/sys';
-    const choice = chooseSensor(await findSensors(sysRoot), (options['sensor'] as string | undefined) ?? null);
+    const { chosen, reason, rejected } = chooseSensor(await findSensors(sysRoot), (options['sensor'] as string | undefined) ?? null);
     const power = await readPowerState(sysRoot);
     if (options['json']) {
-      printJson({ ...choice, power }, 2);
-      return choice.chosen ? EXIT.ok : EXIT.failure;
+      printJson({ chosen, reason, rejected, power }, 2);
+      return chosen ? EXIT.ok : EXIT.failure;
     }
-    const { chosen, reason, rejected } = choice;
     const lines = chosen
       ? [
           `${chosen.id}   ${chosen.celsius === null ? 'no value now' : `${chosen.celsius.toFixed(1)} °C`}`,

@@ -1,4 +1,4 @@
-import { renameSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { temporaryFolder } from '../../testkit/folder.ts';
@@ -178,6 +178,86 @@ t.test('hwmon numbers swapped during a failure are recognized', async (t) => {
   for (let i = 0; i < 5; i += 1) seen.add(await thermometer.read());
   seen.delete(null);
   t.same([...seen], [50]);
+});
+
+t.test('of an Atom, the hottest core is read each time, without a core that is offline, and with it when it is back', async (t) => {
+  const sysRoot = temporaryFolder(t);
+  const core = (number: number): string => join(sysRoot, `class/hwmon/hwmon0/temp${number + 2}_input`);
+  writeTree(sysRoot, { 'class/hwmon/hwmon0/name': 'coretemp\n' });
+  for (const number of [0, 1, 2]) {
+    writeTree(sysRoot, { [`class/hwmon/hwmon0/temp${number + 2}_label`]: `Core ${number}\n` });
+    writeFileSync(core(number), `${50 + number}000\n`);
+  }
+  const thermometer = new Thermometer(sysRoot);
+  await thermometer.source.search();
+  t.equal(await thermometer.read(), 52);
+  writeFileSync(core(0), '91000\n');
+  t.equal(await thermometer.read(), 91, 'not the one that was the hottest at the start');
+  renameSync(core(0), `${core(0)}.offline`);
+  t.equal(await thermometer.read(), 52);
+  await thermometer.searchAgain();
+  t.equal(await thermometer.read(), 52);
+  renameSync(`${core(0)}.offline`, core(0));
+  await thermometer.searchAgain();
+  t.equal(await until('a reading', () => thermometer.read()), 91);
+  for (const number of [0, 1, 2]) rmSync(core(number));
+  t.equal(await thermometer.read(), null, 'no core can be read');
+});
+
+t.test('whole degrees stay whole degrees, and millidegrees millidegrees', async (t) => {
+  const sysRoot = temporaryFolder(t);
+  const path = join(sysRoot, 'class/thermal/thermal_zone0/temp');
+  const put = (value: number): void => writeFileSync(path, `${value}\n`);
+  writeTree(sysRoot, { 'class/thermal/thermal_zone0/type': 'cpu-thermal\n', 'class/thermal/thermal_zone0/temp': '65\n' });
+  const whole = new Thermometer(sysRoot);
+  await whole.source.search();
+  t.equal(await whole.read(), 65);
+  put(1);
+  t.equal(await whole.read(), 1);
+  put(20000);
+  const milli = new Thermometer(sysRoot);
+  await milli.source.search();
+  for (const value of [20000, 900, 65, 0, -65]) {
+    put(value);
+    t.equal(await milli.read(), value / 1000);
+    await milli.searchAgain();
+  }
+});
+
+t.test('the unit of a configured sensor that gives no value at first is decided when it gives one', async (t) => {
+  const sysRoot = temporaryFolder(t);
+  const path = join(sysRoot, 'class/thermal/thermal_zone0/temp');
+  writeTree(sysRoot, { 'class/thermal/thermal_zone0/type': 'motor\n', 'class/thermal/thermal_zone0/temp': '\n' });
+  const thermometer = new Thermometer(sysRoot, 'motor');
+  await thermometer.source.search();
+  t.equal(await thermometer.read(), null);
+  writeFileSync(path, '65\n');
+  t.equal(await thermometer.read(), null, 'not 0.065');
+  await thermometer.searchAgain();
+  t.equal(await thermometer.read(), 65);
+});
+
+t.test('a second device of the same name is not mistaken for the first one', async (t) => {
+  const sysRoot = temporaryFolder(t);
+  const hwmon = (number: number): string => join(sysRoot, `class/hwmon/hwmon${number}`);
+  const writeDrive = (number: number, address: string, millidegrees: number): void => {
+    const device = join(sysRoot, `devices/pci0000:00/${address}/nvme/nvme${number}`);
+    mkdirSync(device, { recursive: true });
+    writeTree(hwmon(number), { name: 'nvme\n', temp1_label: 'Composite\n', temp1_input: `${millidegrees}\n` });
+    symlinkSync(device, join(hwmon(number), 'device'));
+  };
+  writeDrive(1, '0000:01:00.0', 40000);
+  const thermometer = new Thermometer(sysRoot, 'nvme/Composite');
+  await thermometer.source.search();
+  t.equal(await thermometer.read(), 40);
+  renameSync(hwmon(1), join(sysRoot, 'unloaded'));
+  writeDrive(0, '0000:02:00.0', 80000);
+  t.equal(await thermometer.read(), null);
+  await thermometer.searchAgain();
+  t.equal(await thermometer.read(), null, 'the other drive is not it');
+  renameSync(join(sysRoot, 'unloaded'), hwmon(3));
+  await thermometer.searchAgain();
+  t.equal(await thermometer.read(), 40);
 });
 
 t.test('a sensor whose driver is loaded later is found', async (t) => {

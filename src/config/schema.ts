@@ -73,7 +73,7 @@ export const configSchema = v.strictObject({
     sensor: unset(
       text,
       'selected automatically',
-      "The sensor to read: a thermal zone's type (cpu-thermal) or hwmon-name/label (coretemp/Package id 0). `edge-health sensors` lists them.",
+      "The sensor to read: a thermal zone's type (cpu-thermal) or hwmon-name/label (coretemp/Package id 0). If several sensors have this name, @ and the place of the device on its bus follow (nvme/Composite@0000:01:00.0). `edge-health sensors` lists them.",
     ),
   }),
   storage: section({
