@@ -1,6 +1,6 @@
 import './style.css';
-import type { RefObject, VNode } from 'preact';
-import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { Component, type RefObject, type VNode } from 'preact';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { formatted, minuteOfDay } from '../../format.ts';
 import { messages } from '../../messages/messages.ts';
 import { type Entry, worstOpenByNode } from '../../model/alert-book.ts';
@@ -8,7 +8,7 @@ import { ageText, fleetText, type Tile } from '../../model/fleet.ts';
 import { Grid, STATUS_ICONS } from '../../page/icons.tsx';
 import { hrefOf } from '../../page/route.ts';
 import { metricName } from '../../text.ts';
-import { METRICS } from '../../types.ts';
+import { METRICS, type Metric, type Status } from '../../types.ts';
 import type { View, ViewProps } from '../view.ts';
 import { useFullScreen } from './full-screen.ts';
 import { gapPx, layoutOf, tileTextPx, worstFirst } from './layout.ts';
@@ -53,7 +53,7 @@ function Wall({ link, nowMs, state, tiles }: ViewProps): VNode {
       >
         {shown.map((tile) => (
           <li key={tile.node}>
-            <NodeTile tile={tile} isOutdated={isGone} nowMs={nowMs} worst={alerts.get(tile.node)} />
+            <NodeTile {...nodeTileProps(tile, alerts.get(tile.node), isGone, nowMs)} />
           </li>
         ))}
       </ul>
@@ -61,30 +61,59 @@ function Wall({ link, nowMs, state, tiles }: ViewProps): VNode {
   );
 }
 
-interface NodeTileProps {
-  readonly tile: Tile;
-  readonly isOutdated: boolean;
-  readonly nowMs: number;
-  /** The worst open alert of the node, and how many it has. */
-  readonly worst: { readonly entry: Entry; readonly count: number } | undefined;
+/** What a tile shows: primitive values only, so that the tile can compare them. The texts of the readings are named as their metrics. */
+interface NodeTileProps extends Readonly<Record<Metric, string>> {
+  readonly node: string;
+  readonly status: Status;
+  /** Whether the node has left the graph. */
+  readonly hasLeft: boolean;
+  readonly isStale: boolean;
+  /** The metric of the worst open alert of the node, and how many more it has; empty: none. */
+  readonly cause: string;
+  readonly since: string;
+  readonly age: string;
 }
 
-function NodeTile({ tile, isOutdated, nowMs, worst }: NodeTileProps): VNode {
+function nodeTileProps(
+  tile: Tile,
+  worst: { readonly entry: Entry; readonly count: number } | undefined,
+  isOutdated: boolean,
+  nowMs: number,
+): NodeTileProps {
   const { isStale, leftMs, node, readings } = tile;
-  const status = isOutdated ? 'UNKNOWN' : tile.status;
-  const Icon = STATUS_ICONS[status];
-  const { meaning, word } = messages.status[status];
+  const reading = (metric: Metric): string => readingText(readings?.[metric] ?? null, messages.metrics[metric].unit);
   const hasLeft = leftMs !== null && !isOutdated;
-  const kind = `${hasLeft ? 'left' : status.toLowerCase()}${isStale || isOutdated ? ' stale' : ''}`;
-  const values = METRICS.map((metric) => readingText(readings?.[metric] ?? null, messages.metrics[metric].unit));
-  const age = ageText(tile, nowMs);
   // A stale node shows its age instead.
   const isCauseShown = worst !== undefined && !isOutdated && !hasLeft && worst.entry.alert.metric !== 'health_status';
-  const cause = isCauseShown ? `${metricName(worst.entry.alert.metric)}${worst.count > 1 ? ` +${worst.count - 1}` : ''}` : '';
-  const since = isCauseShown ? messages.alerts.since(minuteOfDay(worst.entry.sinceMs, nowMs)) : '';
-  // The wall is rendered several times a second, while a tile changes once a second at most.
-  return useMemo(
-    () => (
+  return {
+    node,
+    status: isOutdated ? 'UNKNOWN' : tile.status,
+    hasLeft,
+    isStale: isStale || isOutdated,
+    cause: isCauseShown ? `${metricName(worst.entry.alert.metric)}${worst.count > 1 ? ` +${worst.count - 1}` : ''}` : '',
+    since: isCauseShown ? messages.alerts.since(minuteOfDay(worst.entry.sinceMs, nowMs)) : '',
+    age: ageText(tile, nowMs),
+    cpu_percent: reading('cpu_percent'),
+    memory_percent: reading('memory_percent'),
+    disk_percent: reading('disk_percent'),
+    temperature: reading('temperature'),
+  };
+}
+
+/**
+ * The wall is rendered several times a second, while a tile changes once a second at most. The tile decides that itself: vnodes kept from
+ * one rendering to the next, as by `useMemo`, refer to the tree of their rendering, and would keep it in memory.
+ */
+class NodeTile extends Component<NodeTileProps> {
+  override shouldComponentUpdate(next: NodeTileProps): boolean {
+    return (Object.keys(next) as (keyof NodeTileProps)[]).some((name) => next[name] !== this.props[name]);
+  }
+
+  override render({ age, cause, hasLeft, isStale, node, since, status, ...readings }: NodeTileProps): VNode {
+    const Icon = STATUS_ICONS[status];
+    const { meaning, word } = messages.status[status];
+    const kind = `${hasLeft ? 'left' : status.toLowerCase()}${isStale ? ' stale' : ''}`;
+    return (
       <a class={`tile ${kind}`} href={hrefOf({ view: 'nodes', item: node })} title={meaning}>
         <span class="name">{node}</span>
         <span class="word">
@@ -97,17 +126,16 @@ function NodeTile({ tile, isOutdated, nowMs, worst }: NodeTileProps): VNode {
           </span>
         )}
         <span class="readings">
-          {METRICS.map((metric, m) => (
+          {METRICS.map((metric) => (
             <span key={metric} class="reading">
-              <span class="what">{messages.metrics[metric].short}</span> {values[m]}
+              <span class="what">{messages.metrics[metric].short}</span> {readings[metric]}
             </span>
           ))}
         </span>
         <span class="age">{age}</span>
       </a>
-    ),
-    [node, kind, age, cause, since, ...values],
-  );
+    );
+  }
 }
 
 function readingText(reading: number | null, unit: string): string {
