@@ -120,7 +120,9 @@ export function markupOf({
 /** The markup of the loaded reports; `hasToken`: the API needs a token. */
 export function reportsMarkup(reports: ReliabilityReports, hasToken: boolean): string {
   page.chooseLanguage(['en']);
-  return page.renderToString(page.h(page.Reports, { api: { hasToken }, reports, isOutdated: false, nowMs: NOW_MS }));
+  return page.renderToString(
+    page.h(page.Reports, { api: { hasToken }, loaded: { value: reports, problem: null }, isOutdated: false, nowMs: NOW_MS }),
+  );
 }
 
 /** The text of some markup as a reader sees it. */

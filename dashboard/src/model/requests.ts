@@ -1,5 +1,5 @@
 import type { Alert, HealthStatus, List } from '../types.ts';
-import { type AlertBook, buildBook, nodeOfAlert } from './alert-book.ts';
+import { type AlertBook, buildBook } from './alert-book.ts';
 import { type Api, ApiError } from './api.ts';
 import type { BandStep, Point } from './series.ts';
 import { edgesOf, type Range, type RangePlan, samplesOfStep } from './windows.ts';
@@ -31,15 +31,16 @@ export async function fetchChanges(api: Api, node: string, fromMs: number, toMs:
 /** Maximum number of API pages of past alerts that are loaded, with 1,000 changes each. */
 const MAX_PAGES = 5;
 
-/** Fetches the changes of all alerts, or of one node's, of the last hours, the latest first; `isMore`: older ones exist. */
-export async function fetchPastChanges(
-  api: Api,
-  hours: number,
-  signal: AbortSignal,
-  node: string | null = null,
-): Promise<{ readonly changes: readonly Alert[]; readonly isMore: boolean }> {
+export interface PastChanges {
+  readonly changes: readonly Alert[];
+  /** Whether older ones exist. */
+  readonly isMore: boolean;
+}
+
+/** Fetches the changes of all alerts of the last hours, the latest first. */
+export async function fetchPastChanges(api: Api, hours: number, signal: AbortSignal): Promise<PastChanges> {
   const changes: Alert[] = [];
-  let path: string | null = `alerts?changes=true&hours=${hours}&limit=1000${node === null ? '' : `&${nodeQuery(node)}`}`;
+  let path: string | null = `alerts?changes=true&hours=${hours}&limit=1000`;
   for (let pages = 0; path !== null && pages < MAX_PAGES; pages += 1) {
     const { body, next }: { body: List<Alert>; next: string | null } = await api.getPage<List<Alert>>(path, signal);
     changes.push(...body.data);
@@ -48,14 +49,19 @@ export async function fetchPastChanges(
   return { changes, isMore: path !== null };
 }
 
-/** Fetches the changes of one alert. The API cannot look up an alert by its id. */
+/** Fetches the changes of one alert, the earliest first. Returns none if the alert is not stored. */
 export async function fetchEpisode(api: Api, id: string, signal: AbortSignal): Promise<readonly Alert[]> {
-  const { changes } = await fetchPastChanges(api, EPISODE_HOURS, signal, nodeOfAlert(id));
-  return changes.filter(({ alert_id }) => alert_id === id);
+  const answer = api.getJson<Alert & { readonly changes: readonly Alert[] }>(`alerts/${encodeURIComponent(id)}`, signal);
+  return answer.then(
+    // An alert can be stored for longer than its changes.
+    ({ changes, ...alert }) => (changes.length > 0 ? changes : [alert]),
+    (error) => {
+      if (error instanceof ApiError && error.code === 'unknown_alert') return [];
+      throw error;
+    },
+  );
 }
 
-/** A link to an alert works for this long, since older changes are not searched. */
-const EPISODE_HOURS = 720;
 const DAY_MS = 86_400_000;
 const isoOf = (ms: number): string => new Date(ms).toISOString();
 

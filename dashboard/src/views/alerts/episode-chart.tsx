@@ -1,14 +1,15 @@
 import type { VNode } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
 import { extremes } from '../../chart-math.ts';
 import { dateTime, decimal } from '../../format.ts';
 import { messages } from '../../messages/messages.ts';
-import { type Api, reasonOf } from '../../model/api.ts';
+import type { Api } from '../../model/api.ts';
+import type { Connection } from '../../model/connection.ts';
 import type { Episode } from '../../model/episodes.ts';
 import { fetchBand, fetchHistory } from '../../model/requests.ts';
 import { type Columns, Series } from '../../model/series.ts';
 import { gapMs, planRange, type Range, stepMs } from '../../model/windows.ts';
 import { Chart, type Threshold } from '../../page/chart.tsx';
+import { Failure, useRequest } from '../../page/request.tsx';
 import { hrefOf } from '../../page/route.ts';
 import { METRICS, type Metric } from '../../types.ts';
 
@@ -20,6 +21,7 @@ type FixedRange = Range & { readonly kind: 'fixed' };
 
 interface EpisodeChartProps {
   readonly api: Api;
+  readonly connection: Connection;
   readonly episode: Episode;
   readonly metric: Metric;
   /** Publish rate of the node. */
@@ -28,28 +30,14 @@ interface EpisodeChartProps {
 }
 
 /** The values of the metric around the alert, with the thresholds that it crossed. */
-export function EpisodeChart({ api, episode, hertz, metric, nowMs }: EpisodeChartProps): VNode {
+export function EpisodeChart({ api, connection, episode, hertz, metric, nowMs }: EpisodeChartProps): VNode {
   const { changes, fromMs, id, node, severity, toMs } = episode;
-  const [columns, setColumns] = useState<Columns | null>(null);
-  const [problem, setProblem] = useState<string | null>(null);
   // While the alert is open, the chart is loaded again with each change, and whenever another minute has passed.
   const endMs = Math.min(nowMs, (toMs ?? nowMs) + AROUND_MS);
   const minute = Math.ceil(endMs / MINUTE_MS);
   const range: FixedRange = { kind: 'fixed', fromMs: fromMs - AROUND_MS, toMs: minute * MINUTE_MS };
-  useEffect(() => {
-    const ending = new AbortController();
-    load(api, node, range, hertz, ending.signal).then(
-      (loaded) => {
-        if (ending.signal.aborted) return;
-        setColumns(loaded);
-        setProblem(null);
-      },
-      (error: unknown) => {
-        if (!ending.signal.aborted) setProblem(reasonOf(error) ?? messages.connection.noResponse);
-      },
-    );
-    return () => ending.abort();
-  }, [id, minute, changes.length]);
+  const loaded = useRequest((signal) => load(api, node, range, hertz, signal), connection, [id, minute, changes.length]);
+  const { problem, value: columns } = loaded;
 
   const { name, unit } = messages.metrics[metric];
   const m = METRICS.indexOf(metric);
@@ -64,8 +52,9 @@ export function EpisodeChart({ api, episode, hertz, metric, nowMs }: EpisodeChar
     <section class="card around" aria-labelledby="around-title" aria-busy={columns === null && problem === null}>
       <div class="bar">
         <h3 id="around-title">{name}</h3>
-        <p class="muted">{problem === null ? (columns === null ? messages.shell.loading : values) : messages.shell.failed(problem)}</p>
+        {problem === null && <p class="muted">{columns === null ? messages.shell.loading : values}</p>}
       </div>
+      <Failure of={loaded} />
       <Chart
         label={messages.node.chart(name, period, values)}
         seconds={columns?.seconds ?? []}

@@ -2,8 +2,10 @@ import type { VNode } from 'preact';
 import { useState } from 'preact/hooks';
 import { decimal, duration, limit } from '../../format.ts';
 import { messages } from '../../messages/messages.ts';
-import type { Episode } from '../../model/episodes.ts';
+import { episodesOf } from '../../model/episodes.ts';
+import { fetchEpisode } from '../../model/requests.ts';
 import { SEVERITY_ICONS } from '../../page/icons.tsx';
+import { Failure, useRequest } from '../../page/request.tsx';
 import { hrefOf } from '../../page/route.ts';
 import { Time } from '../../page/time.tsx';
 import { alertHelp, alertTitle, isMetric } from '../../text.ts';
@@ -12,25 +14,25 @@ import type { ViewProps } from '../view.ts';
 import { EpisodeChart } from './episode-chart.tsx';
 
 /** One alert: what it means, what to do, the values around it, and its changes. */
-export function EpisodePage({
-  api,
-  episode,
-  isLoading,
-  link,
-  nowMs,
-  state,
-}: ViewProps & { episode: Episode | null; isLoading: boolean }): VNode {
+export function EpisodePage(props: ViewProps & { id: string }): VNode {
+  const { api, id, link, nowMs, state } = props;
   const text = messages.episodes;
+  // Changes arrive on the event stream, which delivers only those since the page was opened: each is a reason to load all of them.
+  const live = [...state.book.open, ...state.book.resolved].map(({ alert }) => alert).filter(({ alert_id }) => alert_id === id);
+  const stored = useRequest((signal) => fetchEpisode(api, id, signal), state.connection, [live[0]?.timestamp]);
+  const [episode] = episodesOf([...(stored.value ?? []), ...live]);
   const back = (
     <p>
       <a href={hrefOf({ view: 'alerts' })}>{text.toAll}</a>
     </p>
   );
   if (!episode) {
+    const waiting = link.state === 'gone' ? link.first : messages.shell.loading;
     return (
       <main class="page one">
         <section class="card">
-          <h2>{isLoading && link.state !== 'gone' ? messages.shell.loading : text.unknown}</h2>
+          <h2>{stored.problem !== null ? text.title : stored.value === null ? waiting : text.unknown}</h2>
+          <Failure of={stored} />
           {back}
         </section>
       </main>
@@ -77,9 +79,12 @@ export function EpisodePage({
         </dl>
         <Share />
       </section>
-      {isMetric(metric) && <EpisodeChart api={api} episode={episode} metric={metric} hertz={state.hertz} nowMs={nowMs} />}
+      {isMetric(metric) && (
+        <EpisodeChart api={api} episode={episode} metric={metric} connection={state.connection} hertz={state.hertz} nowMs={nowMs} />
+      )}
       <section class="card">
         <h3>{text.changes}</h3>
+        <Failure of={stored} />
         <table>
           <thead>
             <tr>

@@ -1,13 +1,12 @@
 import './style.css';
 import type { VNode } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
 import { duration } from '../../format.ts';
 import { messages } from '../../messages/messages.ts';
-import { reasonOf } from '../../model/api.ts';
 import { type Episode, type EpisodeFilter, episodesOf, inOrder, matches } from '../../model/episodes.ts';
 import { compareNames } from '../../model/fleet.ts';
-import { fetchEpisode, fetchPastChanges } from '../../model/requests.ts';
+import { fetchPastChanges } from '../../model/requests.ts';
 import { Bell, SEVERITY_ICONS, STATUS_ICONS } from '../../page/icons.tsx';
+import { Failure, useRequest } from '../../page/request.tsx';
 import { hrefOf, replaceRoute } from '../../page/route.ts';
 import { Time } from '../../page/time.tsx';
 import { alertTitle, metricName } from '../../text.ts';
@@ -18,45 +17,21 @@ import { EpisodePage } from './episode-page.tsx';
 const PERIODS: Readonly<Record<string, number>> = { '24h': 24, '7d': 168, '30d': 720 };
 const SEVERITIES: readonly Severity[] = ['CRITICAL', 'ERROR', 'WARNING'];
 
-/** Changes loaded from the service; null: still loading. */
-interface Past {
-  readonly changes: readonly Alert[] | null;
-  readonly problem: string | null;
-  readonly isMore: boolean;
-}
-const LOADING: Past = { changes: null, problem: null, isMore: false };
-
 /** Open and past alerts of all nodes with filters, or one of them. */
 function Alerts(props: ViewProps): VNode {
-  const { api, nowMs, route, state } = props;
-  const { item, query } = route;
-  const period = query['period'] !== undefined && query['period'] in PERIODS ? query['period'] : '24h';
-  const [past, setPast] = useState<Past>(LOADING);
-  const [attempt, setAttempt] = useState(0);
-  const isLive = state.connection.phase === 'live';
-  useEffect(() => {
-    if (!isLive) return undefined;
-    const ending = new AbortController();
-    const request =
-      item === null
-        ? fetchPastChanges(api, PERIODS[period] as number, ending.signal)
-        : fetchEpisode(api, item, ending.signal).then((changes) => ({ changes, isMore: false }));
-    request.then(
-      ({ changes, isMore }) => setPast({ changes, problem: null, isMore }),
-      (error: unknown) => {
-        if (!ending.signal.aborted) setPast({ changes: null, problem: reasonOf(error) ?? messages.connection.noResponse, isMore: false });
-      },
-    );
-    return () => ending.abort();
-  }, [item, period, isLive, attempt]);
+  const { item } = props.route;
+  return item === null ? <AlertsOfPeriod {...props} /> : <EpisodePage {...props} id={item} />;
+}
 
+function AlertsOfPeriod(props: ViewProps): VNode {
+  const { api, nowMs, route, state } = props;
+  const { query } = route;
+  const period = query['period'] !== undefined && query['period'] in PERIODS ? query['period'] : '24h';
+  const past = useRequest((signal) => fetchPastChanges(api, PERIODS[period] as number, signal), state.connection, [period]);
+  const isLoaded = past.value !== null && past.problem === null;
   // Later changes arrive on the event stream.
   const live = [...state.book.open, ...state.book.resolved].map(({ alert }) => alert);
-  const episodes = episodesOf([...(past.changes ?? []), ...live]);
-  if (item !== null) {
-    const episode = episodes.find(({ id }) => id === item) ?? null;
-    return <EpisodePage {...props} episode={episode} isLoading={past.changes === null && past.problem === null} />;
-  }
+  const episodes = episodesOf([...(past.value?.changes ?? []), ...live]);
   const filter: EpisodeFilter = {
     node: query['node'] ?? null,
     severity: SEVERITIES.find((severity) => severity === query['severity']) ?? null,
@@ -68,21 +43,14 @@ function Alerts(props: ViewProps): VNode {
   return (
     <main class={`page one${props.link.state === 'gone' ? ' lost' : ''}`}>
       <Filters filter={filter} period={period} query={query} episodes={episodes} />
-      <section class="card episodes" aria-labelledby="episodes-title" aria-busy={past.changes === null && past.problem === null}>
+      <section class="card episodes" aria-labelledby="episodes-title" aria-busy={past.value === null && past.problem === null}>
         <div class="bar">
-          <h2 id="episodes-title">{text.count(shown.length)}</h2>
+          <h2 id="episodes-title">{isLoaded ? text.count(shown.length) : text.title}</h2>
           {props.link.state === 'gone' && <span class="known">{messages.shell.lastKnown}</span>}
         </div>
-        {past.problem !== null && (
-          <p class="notice">
-            {messages.shell.failed(past.problem)}{' '}
-            <button type="button" onClick={() => setAttempt(attempt + 1)}>
-              {messages.shell.tryAgain}
-            </button>
-          </p>
-        )}
-        {past.changes === null && past.problem === null && <p class="muted">{messages.shell.loading}</p>}
-        {past.changes !== null && shown.length === 0 && (
+        <Failure of={past} />
+        {past.value === null && past.problem === null && <p class="muted">{messages.shell.loading}</p>}
+        {isLoaded && shown.length === 0 && (
           <p class="calm">
             <STATUS_ICONS.OK />
             {text.none}
@@ -95,7 +63,7 @@ function Alerts(props: ViewProps): VNode {
             </li>
           ))}
         </ul>
-        {past.isMore && <p class="muted">{text.isMore}</p>}
+        {past.value?.isMore && <p class="muted">{text.isMore}</p>}
       </section>
     </main>
   );

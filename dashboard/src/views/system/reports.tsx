@@ -1,9 +1,10 @@
 import type { VNode } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
 import { duration } from '../../format.ts';
 import { messages } from '../../messages/messages.ts';
 import type { Api } from '../../model/api.ts';
+import type { Connection } from '../../model/connection.ts';
 import { STATUS_ICONS } from '../../page/icons.tsx';
+import { Failure, type Requested, useRequest } from '../../page/request.tsx';
 import { Time } from '../../page/time.tsx';
 import type { ReliabilityReports, Report, Status } from '../../types.ts';
 import { Card } from './facts.tsx';
@@ -15,43 +16,26 @@ const STALLED_MS = 180_000;
 
 interface ReportsProps {
   readonly api: Api;
-  readonly isLive: boolean;
-  readonly nowMs: number;
-}
-
-/** The progress of a reliability test, and the reports, which open in a new tab. */
-export function ReportsCard({ api, isLive, nowMs }: ReportsProps): VNode {
-  const [reports, setReports] = useState<ReliabilityReports | null>(null);
-  useEffect(() => {
-    if (!isLive) return undefined;
-    const ending = new AbortController();
-    const load = (): void => {
-      api.getJson<ReliabilityReports>('reports', ending.signal).then(setReports, () => undefined); // The reports loaded before remain.
-    };
-    load();
-    const timer = setInterval(load, RELOAD_MS);
-    return () => {
-      clearInterval(timer);
-      ending.abort();
-    };
-  }, [isLive]);
-  return <Reports api={api} reports={reports} isOutdated={!isLive} nowMs={nowMs} />;
-}
-
-interface ShownProps {
-  readonly api: Api;
-  readonly reports: ReliabilityReports | null;
   readonly isOutdated: boolean;
   readonly nowMs: number;
 }
 
-export function Reports({ api, isOutdated, nowMs, reports }: ShownProps): VNode {
+/** The progress of a reliability test, and the reports, which open in a new tab. */
+export function ReportsCard({ connection, ...props }: ReportsProps & { connection: Connection }): VNode {
+  const { api, nowMs } = props;
+  const loaded = useRequest((signal) => api.getJson<ReliabilityReports>('reports', signal), connection, [Math.floor(nowMs / RELOAD_MS)]);
+  return <Reports {...props} loaded={loaded} />;
+}
+
+export function Reports({ api, isOutdated, loaded, nowMs }: ReportsProps & { loaded: Requested<ReliabilityReports> }): VNode {
+  const reports = loaded.value;
   const text = messages.system.reports;
   return (
     <Card name="reports" title={text.title} isOutdated={isOutdated && reports !== null}>
       <p class="muted">{text.about}</p>
       {reports?.running && <Progress running={reports.running} nowMs={nowMs} />}
-      {reports === null && <p class="muted">{messages.shell.loading}</p>}
+      <Failure of={loaded} />
+      {reports === null && loaded.problem === null && <p class="muted">{messages.shell.loading}</p>}
       {reports !== null && reports.count === 0 && !reports.running && <p>{text.none}</p>}
       <ul>
         {reports?.data.map((report) => (
