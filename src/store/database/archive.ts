@@ -100,6 +100,7 @@ export class Archive {
 
   /** Records how often a node publishes since `sinceMs`, a time of that node's clock. Throws when it cannot be written yet. */
   setRate(node: string, hertz: number, sinceMs = this.#options.nowMs()): void {
+    if (!this.sampling.hasRate(node)) this.hours.rebuild(node);
     this.sampling.addRate(node, { sinceMs, hertz });
     this.#saveSampling();
   }
@@ -183,8 +184,8 @@ export class Archive {
         const next = due.slice(0, SEGMENTS_PER_TRANSACTION);
         last = next.length === due.length;
         this.#transaction(() => {
-          this.samples.write(next);
           if (last) this.#writeHours();
+          this.samples.write(next);
         });
         this.samples.written(next);
         if (last) this.hours.written();

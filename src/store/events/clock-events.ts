@@ -35,6 +35,10 @@ export class SamplingHistory {
     return this.#rates.get(node) ?? [{ sinceMs: 0, hertz: 1 }];
   }
 
+  hasRate(node: string): boolean {
+    return this.#rates.has(node);
+  }
+
   /** When a node was first seen, by the clock at that time; minus infinity: not recorded. */
   firstSeenMs(node: string): number {
     return this.#rates.get(node)?.[0]?.sinceMs ?? Number.NEGATIVE_INFINITY;

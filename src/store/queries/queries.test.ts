@@ -25,8 +25,10 @@ let databases = 0;
 
 interface Scenario {
   readonly rows: readonly Row[];
+  /** Numbers of rows that arrive late, and after how many later ones. */
+  readonly late: readonly (readonly [row: number, by: number])[];
   /** Row numbers at which a segment ends; a commit or a restart follows some of them. */
-  readonly cuts: readonly { readonly length: number; readonly after: 'nothing' | 'commit' | 'restart' }[];
+  readonly cuts: readonly { readonly length: number; readonly after: 'nothing' | 'query' | 'commit' | 'restart' }[];
   readonly hertz: number;
   readonly idleMs: number;
 }
@@ -62,10 +64,11 @@ const rows: fc.Arbitrary<Row[]> = fc
   });
 const scenario: fc.Arbitrary<Scenario> = fc.record({
   rows,
+  late: fc.array(fc.tuple(fc.nat(250), fc.integer({ min: 1, max: 100 })), { maxLength: 3 }),
   cuts: fc.array(
     fc.record({
       length: fc.integer({ min: 1, max: 60 }),
-      after: fc.constantFrom('nothing' as const, 'commit' as const, 'commit' as const, 'restart' as const),
+      after: fc.constantFrom('nothing' as const, 'query' as const, 'commit' as const, 'commit' as const, 'restart' as const),
     }),
     { maxLength: 8 },
   ),
@@ -78,22 +81,36 @@ interface Played {
   readonly nowMs: number;
 }
 
+/** Rows in the order in which they arrive. Rows of one time keep their order, which is all that distinguishes them. */
+function arrivals(rows: readonly Row[], late: Scenario['late']): readonly Row[] {
+  const order = [...rows];
+  for (const [at, by] of late) {
+    const row = order[at];
+    if (!row || rows.filter(({ timestampMs }) => timestampMs === row.timestampMs).length > 1) continue;
+    order.splice(at, 1);
+    order.splice(at + by, 0, row);
+  }
+  return order;
+}
+
 /** Runs the scenario with samples of another node in between. */
-function withScenario({ rows: all, cuts, hertz, idleMs }: Scenario, use: (played: Played) => void): void {
+function withScenario({ rows, late, cuts, hertz, idleMs }: Scenario, use: (played: Played) => void): void {
   databases += 1;
   const opened = new TestArchive(join(folder, `${databases}.db`), START);
   try {
     opened.archive.setRate(NODE, hertz);
+    const all = arrivals(rows, late);
     let done = 0;
     for (const { length, after } of [...cuts, { length: all.length, after: 'nothing' as const }]) {
       const next = all.slice(done, done + length);
       done += length;
       if (next.length === 0) break;
-      opened.nowMs = (next.at(-1) as Row).timestampMs;
+      opened.nowMs = Math.max(opened.nowMs, ...next.map(({ timestampMs }) => timestampMs));
       opened.add('other', series((next[0] as Row).timestampMs, 3, 400));
       opened.add(NODE, next, 17);
       if (after !== 'nothing') opened.commit();
       if (after === 'restart') opened.restart();
+      if (after === 'query') aggregate(opened.archive, { node: NODE, fromMs: START, toMs: opened.nowMs, by: null }, opened.nowMs);
     }
     opened.nowMs += idleMs;
     use({ archive: opened.archive, nowMs: opened.nowMs });
@@ -228,7 +245,7 @@ t.test('aggregates of any range, whole or by minute, hour or day, agree with the
       fc.array(fc.constantFrom(null, 'minute' as const, 'hour' as const, 'day' as const), { minLength: 1, maxLength: 3 }),
       ({ scenario: one, ranges: asked }, forms) => {
         withScenario(one, ({ archive, nowMs }) => {
-          for (const range of asked) {
+          for (const range of [...asked, { fromMs: START, toMs: START + 2 * HOUR_MS }]) {
             for (const by of forms) {
               const query: AggregateQuery = { node: NODE, ...range, by };
               const found = aggregate(archive, query, nowMs);
@@ -249,8 +266,20 @@ t.test('aggregates of any range, whole or by minute, hour or day, agree with the
   t.pass();
 });
 
+t.test('the first rate of a node also applies to samples that arrived before it', async (t) => {
+  const opened = new TestArchive(join(folder, 'rate.db'), START);
+  t.teardown(() => opened.close());
+  const okSeconds = (): number | undefined =>
+    aggregate(opened.archive, { node: NODE, fromMs: START, toMs: START + HOUR_MS, by: null }, START + 2000)[0]?.status_seconds.OK;
+  opened.add(NODE, series(START, 10, 100));
+  t.equal(okSeconds(), 10, 'at 1 Hz until it is known');
+  opened.archive.setRate(NODE, 10, START + 1000);
+  opened.add(NODE, series(START + 1000, 10, 100));
+  t.equal(okSeconds(), 2);
+});
+
 t.test('an unknown node has no data', async (t) => {
-  withScenario({ rows: series(START, 10), cuts: [], hertz: 1, idleMs: 1 }, ({ archive, nowMs }) => {
+  withScenario({ rows: series(START, 10), late: [], cuts: [], hertz: 1, idleMs: 1 }, ({ archive, nowMs }) => {
     const range = { node: 'nobody', fromMs: START, toMs: START + DAY_MS };
     t.equal(history(archive, { ...range, stepMs: null, order: 'asc', limit: 10 }).count, 0);
     t.equal(history(archive, { ...range, stepMs: MINUTE_MS, order: 'asc', limit: 10 }).count, 0);
@@ -266,7 +295,7 @@ t.test('an unknown node has no data', async (t) => {
 
 t.test('rows of one time are returned once each, also across a page boundary', async (t) => {
   const busy = [0, 1, 1, 1, 2, 3, 3].map((ms, i) => ({ ...(series(START + ms, 1)[0] as Row), values: [i, i, i, i] }));
-  withScenario({ rows: busy, cuts: [{ length: 3, after: 'commit' }], hertz: 1, idleMs: 1 }, ({ archive }) => {
+  withScenario({ rows: busy, late: [], cuts: [{ length: 3, after: 'commit' }], hertz: 1, idleMs: 1 }, ({ archive }) => {
     for (const order of ['asc', 'desc'] as const) {
       for (const limit of [1, 2, 3, 7]) {
         const query = { node: NODE, fromMs: START, toMs: START + 10, stepMs: null, order, limit };
@@ -282,7 +311,7 @@ t.test('an average is the same in both orders, although sums of doubles are not'
     ...(series(START + 100 * i, 1)[0] as Row),
     values: [value, value, value, value],
   }));
-  withScenario({ rows, cuts: [], hertz: 10, idleMs: 1 }, ({ archive }) => {
+  withScenario({ rows, late: [], cuts: [], hertz: 10, idleMs: 1 }, ({ archive }) => {
     const inOrder = (order: 'asc' | 'desc') =>
       allPages(archive, { node: NODE, fromMs: START, toMs: START + 1000, stepMs: 1000, order, limit: 10 });
     t.same(inOrder('asc'), inOrder('desc'));

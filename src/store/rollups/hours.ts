@@ -84,7 +84,12 @@ export class Hours {
     for (const entry of inMemory) if (!this.#inMemory(entry.node, entry.hour.hourMs)) this.#finish(entry);
   }
 
-  /** Writes finished and changed hours. Returns whether any is finished. The caller must call written() after the commit. */
+  /** The rate of a node became known after its first samples. */
+  rebuild(node: string): void {
+    for (const hour of this.#hoursInMemory(node)) hour.needsRebuild = true;
+  }
+
+  /** Writes finished and changed hours, from samples of which none is both pending and in the database. Returns whether any is finished. The caller must call written() after the commit. */
   write(): boolean {
     const { nodes, nowMs } = this.#sources;
     for (const [node, { hour, grewMs }] of this.#open) {
@@ -94,7 +99,9 @@ export class Hours {
     }
     // Open hours that the database already has, from before the clock was set back.
     const reopened = [...this.#open].filter(([, { hour, grew }]) => hour.wasWritten && grew).map(([node, { hour }]) => ({ node, hour }));
-    for (const { node, hour } of [...this.#finished, ...reopened]) if (nodes.isStored(node)) this.#table.write(nodes.idOf(node), hour);
+    for (const { node, hour } of [...this.#finished, ...reopened]) {
+      if (nodes.isStored(node)) this.#table.write(nodes.idOf(node), this.#inOrder(node, hour));
+    }
     return this.#finished.length > 0;
   }
 
@@ -169,7 +176,8 @@ export class Hours {
   }
 
   #inMemory(node: string, hourMs: number): HourRecord | null {
-    return this.#hoursInMemory(node).find((hour) => hour.hourMs === hourMs) ?? null;
+    const hour = this.#hoursInMemory(node).find((candidate) => candidate.hourMs === hourMs);
+    return hour ? this.#inOrder(node, hour) : null;
   }
 
   /** Makes `hour` the node's hour in progress; the previous one is finished. */
@@ -187,6 +195,27 @@ export class Hours {
   #takeFinished(node: string, hourMs: number): HourRecord | null {
     const index = this.#finished.findIndex((entry) => entry.node === node && entry.hour.hourMs === hourMs);
     return index < 0 ? null : (this.#finished.splice(index, 1)[0] as HourEntry).hour;
+  }
+
+  /** Adds those rows that lie in the hour. */
+  #addRows(node: string, hour: HourRecord, chunks: Iterable<Columns>): void {
+    for (const columns of chunks) {
+      for (let row = 0; row < columns.count; row += 1) {
+        if (hourOf(columns.timestampMs[row] as number) === hour.hourMs) this.#addRow(node, hour, columns, row);
+      }
+    }
+  }
+
+  /**
+   * The hour as its samples give it in order of time, in which a restart reads them. If some of its raw samples were removed, it remains
+   * as they arrived.
+   */
+  #inOrder(node: string, hour: HourRecord): HourRecord {
+    if (!hour.needsRebuild) return hour;
+    hour.needsRebuild = false;
+    const rebuilt = emptyHour(hour.hourMs, hour.wasWritten);
+    this.#addRows(node, rebuilt, this.#sources.samples.chunks(node, hour.hourMs, hour.hourMs + HOUR_MS, 'asc'));
+    return rebuilt.summary.received < hour.summary.received ? hour : Object.assign(hour, rebuilt);
   }
 
   #addRow(node: string, hour: HourRecord, columns: Columns, row: number): void {
@@ -213,11 +242,7 @@ export class Hours {
     if (id === null) return emptyHour(hourMs);
     const written = this.#table.hour(id, hourMs);
     const hour = emptyHour(hourMs, written !== null);
-    for (const columns of samples.writtenChunks(id, hourMs, hourMs + HOUR_MS)) {
-      for (let row = 0; row < columns.count; row += 1) {
-        if (hourOf(columns.timestampMs[row] as number) === hourMs) this.#addRow(node, hour, columns, row);
-      }
-    }
+    this.#addRows(node, hour, samples.writtenChunks(id, hourMs, hourMs + HOUR_MS));
     if (!written || written.summary.received <= hour.summary.received) return hour;
     return { ...hour, ...written, minutes: this.#table.minutes(id, hourMs) ?? new Map() };
   }

@@ -66,7 +66,10 @@ export function addGap(summary: Summary, fromMs: number, toMs: number, periodMs:
   if (gap > STALE_AFTER_PERIODS * periodMs) addStatusMs(summary, UNKNOWN, gap - periodMs);
 }
 
-/** Adds row `i`, the next sample in time. `periodMs` is the time that the sample counts for in `statusMs`. */
+/**
+ * Adds row `i`. `periodMs` is the time that the sample counts for in `statusMs`. Rows must ascend in time: the gap that a late sample
+ * ends has been counted already.
+ */
 export function addRow(
   summary: Summary,
   histograms: Histograms | null,
@@ -76,10 +79,12 @@ export function addRow(
   events: readonly ClockEvent[],
 ): void {
   const timestampMs = columns.timestampMs[i] as number;
+  const isLate = summary.received > 0 && timestampMs < summary.lastMs;
   if (summary.received === 0) summary.firstMs = timestampMs;
+  else if (isLate) summary.firstMs = Math.min(summary.firstMs, timestampMs);
   else addGap(summary, summary.lastMs, timestampMs, periodMs, events);
   summary.received += 1;
-  summary.lastMs = timestampMs;
+  if (!isLate) summary.lastMs = timestampMs;
   addStatusMs(summary, columns.status[i] as number, periodMs);
   for (let m = 0; m < METRICS.length; m += 1) {
     const value = (columns.metrics[m] as Float64Array)[i] as number;
@@ -90,7 +95,7 @@ export function addRow(
     metric.sumOfSquares += value * value;
     if (value < metric.min) metric.min = value;
     if (value > metric.max) metric.max = value;
-    metric.last = value;
+    if (!isLate) metric.last = value;
     if (histograms) addToHistogram(histograms[m] as Histogram, value);
   }
 }
@@ -145,17 +150,20 @@ export interface HourRecord {
   readonly minutes: Map<number, Summary>;
   readonly summary: Summary;
   readonly histograms: Histograms;
+  /** A sample was late, or arrived before the rate of its node was known. */
+  needsRebuild: boolean;
   /** The database has this hour with fewer samples, so it must be written again. */
   readonly wasWritten: boolean;
 }
 
 export function emptyHour(hourMs: number, wasWritten = false): HourRecord {
-  return { hourMs, minutes: new Map(), summary: emptySummary(), histograms: emptyHistograms(), wasWritten };
+  return { hourMs, minutes: new Map(), summary: emptySummary(), histograms: emptyHistograms(), needsRebuild: false, wasWritten };
 }
 
 /** Adds row `i`, which must lie in the hour. */
 export function addToHour(hour: HourRecord, columns: Columns, i: number, periodMs: number, events: readonly ClockEvent[]): void {
   const timestampMs = columns.timestampMs[i] as number;
+  if (timestampMs < hour.summary.lastMs) hour.needsRebuild = true;
   const minute = Math.floor((timestampMs - hour.hourMs) / MINUTE_MS);
   let summary = hour.minutes.get(minute);
   if (!summary) {
