@@ -20,7 +20,7 @@ export const generateReport: Job = {
   help: `Reads metrics/ and alerts/ of the data folder, and the stored samples if the service responds. The criteria are those of the
 harness, but this is not the verdict of the 168-hour harness: nothing observed the service from outside. OK: every criterion is
 met and has its evidence; WARNING: nothing failed, but evidence is missing, and the report shows how to get it; CRITICAL: a
-criterion failed; UNKNOWN: there is no data.
+criterion failed; UNKNOWN: there is no data, or the report cannot be written.
 
   --from TIME     begin, such as 2026-01-31 (UTC) or 2026-01-31T12:00:00Z
   --to TIME       end; default: now
@@ -93,7 +93,7 @@ criterion failed; UNKNOWN: there is no data.
     } catch (error) {
       const problem = diskProblem(error, folder);
       if (problem === null) throw error;
-      return { status: 'CRITICAL', lines: [`CRITICAL  the report is not written: ${problem}`], document: { error: problem } };
+      return { status: 'UNKNOWN', lines: [`UNKNOWN  the report is not written: ${problem}`], document: { error: problem } };
     }
     return resultOf(report, folder);
   },

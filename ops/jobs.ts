@@ -15,5 +15,8 @@ export const JOB_NAMES = Object.keys(JOBS) as JobName[];
 /** Jobs that run as child processes: they take long and need memory that the scheduler should not retain. */
 export const HEAVY: readonly JobName[] = ['backup_logs', 'generate_7day_report'];
 
+/** Jobs whose CRITICAL is a verdict: on the machine, on the week. */
+export const VERDICTS: readonly JobName[] = ['health_check', 'generate_7day_report'];
+
 /** Jobs whose successful runs are not each worth a disk write. */
 export const FREQUENT: readonly JobName[] = ['collect_metrics'];

@@ -6,7 +6,7 @@ import { formatDuration } from '../src/core/time/duration.ts';
 import { isoUtc } from '../src/core/time/time.ts';
 import { JOB_NAMES, type JobName } from './jobs.ts';
 import type { Job } from './lib/job.ts';
-import { hasFailed, type JobRecord, newRecord, withRun } from './schedule/job-records.ts';
+import { type JobRecord, newRecord, withRun } from './schedule/job-records.ts';
 import { LocalClock } from './schedule/local-time.ts';
 import { leftRuns } from './schedule/manual-run.ts';
 import { isRunning, readState } from './schedule/state.ts';
@@ -27,15 +27,14 @@ Exit code 0 while a scheduler runs and no job failed last, 1 while one failed or
     const runs = isRunning(state, nowMs());
     const document = withLeftRuns(runs ? state.document : withoutScheduler(state.document, config.ops), dataFolder);
     const { jobs, notifications } = document;
-    const failed = jobs.filter(({ last }) => last !== null && hasFailed(last));
-    const isWarning = notifications?.alerts === 'unreachable' || failed.some(({ schedule }) => schedule !== 'off');
+    const isWarning = notifications?.alerts === 'unreachable' || jobs.some(({ last, schedule }) => last?.failed && schedule !== 'off');
 
     const clock = new LocalClock(config.ops.timezone);
     const today = clock.text(isoUtc(nowMs())).slice(0, 11);
     const time = (iso: string | null): string => (iso === null ? '-' : clock.text(iso).replace(today, ''));
     return {
       status: !runs ? 'UNKNOWN' : isWarning ? 'WARNING' : 'OK',
-      lines: [...headLines(document, time), '', ...table(jobs, time), ...failed.flatMap(failureLines)],
+      lines: [...headLines(document, time), '', ...table(jobs, time), ...jobs.flatMap(detailLines)],
       document,
     };
   },
@@ -106,7 +105,9 @@ function table(jobs: readonly JobRecord[], time: TimeFormat): string[] {
   return alignedRows([HEADINGS, ...rows]);
 }
 
-function failureLines({ last, name }: JobRecord): string[] {
-  if (last === null) return [];
-  return ['', `${last.status.padEnd(10)}${name} failed last (exit code ${last.exit_code}):`, ...last.lines.map((line) => `  ${line}`)];
+/** The output of a last run that failed, or that found something serious. */
+function detailLines({ last, name }: JobRecord): string[] {
+  if (last === null || last.status === 'OK' || last.status === 'WARNING') return [];
+  const what = last.failed ? `failed last (exit code ${last.exit_code}):` : 'did its work and found:';
+  return ['', `${last.status.padEnd(10)}${name} ${what}`, ...last.lines.map((line) => `  ${line}`)];
 }

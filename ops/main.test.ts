@@ -162,6 +162,7 @@ t.test('list shows the scheduler and every job', async (t) => {
     status: 'CRITICAL',
     exit_code: 2,
     trigger: 'catch_up',
+    failed: true,
     lines: ['CRITICAL  disk full'],
   } as const;
   const document: OpsDocument = {

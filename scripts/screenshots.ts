@@ -79,7 +79,15 @@ function writeJobs(dataFolder: string): void {
   const counts = { running_since: null, runs: 120, failures: 0, missed: 0, overlaps: 0 };
   const job = (name: string, schedule: string, ago: number, next: number, line: string): OpsDocument['jobs'][number] => ({
     ...{ name, schedule, next: at(next), last_success: at(-ago), ...counts },
-    last: { started: at(-ago), duration_seconds: 0.4, status: 'OK', exit_code: 0, trigger: 'schedule', lines: [`OK  ${line}`] },
+    last: {
+      started: at(-ago),
+      duration_seconds: 0.4,
+      status: 'OK',
+      exit_code: 0,
+      trigger: 'schedule',
+      failed: false,
+      lines: [`OK  ${line}`],
+    },
   });
   const jobs = [
     job('health_check', '*/5 * * * *', 130, 170, 'all checks are OK'),

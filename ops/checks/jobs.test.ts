@@ -14,6 +14,7 @@ const run = (status: 'OK' | 'WARNING' | 'CRITICAL' | 'UNKNOWN', lines: string[] 
   status,
   exit_code: 0,
   trigger: 'schedule',
+  failed: status === 'CRITICAL' || status === 'UNKNOWN',
   lines,
 });
 const job = (name: string, last: Job['last'], schedule = '0 0 * * *'): Job => ({

@@ -10,7 +10,7 @@ export function evaluateJobs(jobs: OpsDocument['jobs']): CheckResult[] {
       const measured = { last_status: last?.status ?? null, last_started: last?.started ?? null, last_success, runs, failures };
       const { ok, warning } = resultsFor(`job ${name}`, measured);
       if (last === null) return ok('has not run yet');
-      if (last.status === 'OK' || last.status === 'WARNING') return ok(`${last.status}, started ${last.started}`);
+      if (!last.failed) return ok(`${last.status}, started ${last.started}`);
       const line = last.lines[0] === undefined ? '' : `: ${last.lines[0]}`;
       return warning(`its run of ${last.started} ended with ${last.status}${line}`, `edge-health ops list; edge-health ops ${name}`);
     });

@@ -74,7 +74,10 @@ export class Notifications {
   }
 
   jobEnded(name: string, run: JobRun): void {
-    const plan = this.#planWith([jobChange(this.#settings.host, name, run)]);
+    const change = jobChange(this.#settings.host, name, run);
+    // Who runs a job by hand sees its outcome; a success still resolves what was notified.
+    if (run.trigger === 'manual' && change.level !== null) return;
+    const plan = this.#planWith([change]);
     if (plan === this.file.state.plan) return;
     void this.file.save({ plan });
     this.#scheduleDecision();

@@ -21,6 +21,7 @@ function change(metric: string, level: Level, atMs: number, id = `n/${metric}/1`
 const run = (status: 'OK' | 'WARNING' | 'CRITICAL' | 'UNKNOWN', ...lines: string[]) => ({
   started: new Date(START_MS).toISOString(),
   status,
+  failed: status === 'CRITICAL' || status === 'UNKNOWN',
   lines,
 });
 
@@ -189,6 +190,8 @@ t.test('jobs: failures and recoveries are notified; OK, WARNING and disabled job
     .at(2, jobChange('h', 'backup_logs', run('UNKNOWN', 'no idea')))
     .at(3, jobChange('h', 'backup_logs', run('WARNING')));
   t.same(driven.summary, ['1: raised ERROR backup_logs', '3: resolved ERROR backup_logs']);
+  const verdict = { ...run('CRITICAL', 'FAIL: 1 of 6 criteria'), failed: false };
+  t.same(new Driven({ groupMs: 0 }).at(0, jobChange('h', 'generate_7day_report', verdict)).summary, [], 'a verdict is a result');
   const silent = new Driven({ groupMs: 0, failedJobs: false }).at(0, jobChange('h', 'backup_logs', run('CRITICAL')));
   t.same(silent.summary, []);
 });

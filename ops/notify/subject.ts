@@ -93,18 +93,18 @@ function findingsOf(lines: readonly string[]): { readonly level: Severity; reado
   });
 }
 
-/** The change for a run that ended. A job that ends with WARNING has completed its work. */
+/** The change for a run that ended. A job that has done its work is not notified, except for the findings of health_check. */
 export function jobChange(
   host: string,
   name: string,
-  run: { readonly started: string; readonly status: keyof typeof LEVELS; readonly lines: readonly string[] },
+  run: { readonly started: string; readonly status: keyof typeof LEVELS; readonly failed: boolean; readonly lines: readonly string[] },
 ): Change {
   const all = findingsOf(run.lines);
   // Alerts and failed jobs are notified separately.
   const findings = name === CHECK ? all.filter(({ head }) => !/^\w+ (alerts$|job )/.test(head)) : all;
   let level: Level = LEVELS[run.status];
   if (name === CHECK && level !== null && all.length > 0) level = findings.map((finding) => finding.level).reduce<Level>(worse, null);
-  else if (name !== CHECK && run.status === 'WARNING') level = null;
+  else if (name !== CHECK && !run.failed) level = null;
   const lines = findings.length > 0 ? findings.map(({ line }) => line) : run.lines.slice(-MAX_LINES);
   return {
     key: `job/${name}`,

@@ -46,6 +46,7 @@ t.test('the output and the exit status of a child process give the result', asyn
   t.same(await child('echo half; exit 9')('backup_logs', 'schedule', never), {
     status: 'UNKNOWN',
     lines: ['half', 'UNKNOWN   backup_logs ended with exit status 9'],
+    failed: true,
   });
   t.match(await child('kill -SEGV $$')('backup_logs', 'schedule', never), { status: 'UNKNOWN', lines: [/ended by SIGSEGV/] });
   const missing = asChild(() => ['/nowhere/node'], { environment: {}, onLogLine: () => undefined });
@@ -111,7 +112,7 @@ t.test('a job can run within this process', async (t) => {
   outcome = async () => {
     throw new Error('unexpected');
   };
-  t.same(await run('health_check', 'schedule', never), { status: 'UNKNOWN', lines: ['UNKNOWN   health_check: unexpected'] });
+  t.same(await run('health_check', 'schedule', never), { status: 'UNKNOWN', lines: ['UNKNOWN   health_check: unexpected'], failed: true });
   const after = lockNamed(folder, 'health_check');
   t.ok(after, 'the lock is free after all of it');
   after?.release();

@@ -7,10 +7,11 @@ import type { LogLevel } from '../../src/core/ports.ts';
 import { HEAVY, JOBS, type JobName } from '../jobs.ts';
 import { EXIT, type Job, type JobContext, type JobResult, type JobStatus, type Trigger } from '../lib/job.ts';
 import { lockNamed } from './job-lock.ts';
-import { hasFailed, type Run, startRun } from './job-records.ts';
+import { isFailure, type Run, startRun } from './job-records.ts';
 import type { Settings } from './settings.ts';
 
-export type RunResult = Pick<JobResult, 'status' | 'lines'>;
+/** `failed`: whether the job did not do its work, if its status does not show it. */
+export type RunResult = Pick<JobResult, 'status' | 'lines'> & { readonly failed?: true };
 
 /** A run of a job; 'busy' if another process is running it. Never rejects. Should end soon after `signal` is aborted. */
 export type Runner = (name: JobName, trigger: Trigger, signal: AbortSignal) => Promise<RunResult | 'busy'>;
@@ -36,7 +37,7 @@ export function jobRunner(context: JobContext, url: string | null, settings: () 
   return (name, trigger, signal) => (HEAVY.includes(name) ? heavy : light)(name, trigger, signal);
 }
 
-const unknown = (line: string): RunResult => ({ status: 'UNKNOWN', lines: [`UNKNOWN   ${line}`] });
+const unknown = (line: string): RunResult => ({ status: 'UNKNOWN', lines: [`UNKNOWN   ${line}`], failed: true });
 
 /** Runs jobs within this process. `context` returns the current configuration. */
 export function inProcess(load: (name: JobName) => Promise<Job>, context: () => Omit<JobContext, 'trigger' | 'signal'>): Runner {
@@ -106,7 +107,7 @@ export function asChild(
       const status = (Object.keys(EXIT) as JobStatus[]).find((word) => EXIT[word] === code);
       if (status !== undefined) return { status, lines: output.length > 0 ? output : errors };
       const how = by === null ? `with exit status ${code}` : `by ${by}`;
-      return { status: 'UNKNOWN', lines: [...output, ...errors, `UNKNOWN   ${name} ended ${how}`] };
+      return { status: 'UNKNOWN', lines: [...output, ...errors, `UNKNOWN   ${name} ended ${how}`], failed: true };
     } catch (error) {
       return unknown(`${name} cannot be started: ${(error as Error).message}`);
     } finally {
@@ -145,7 +146,7 @@ export interface Execution {
 
 /** Starts a run. A run that exceeds its timeout has failed, whatever status it returns. */
 export function execute(name: JobName, trigger: Trigger, runner: Runner, timeoutSeconds: number): Execution {
-  const runOf = startRun(trigger);
+  const runOf = startRun(name, trigger);
   const stopping = new AbortController();
   const hung = Promise.withResolvers<'hung'>();
   let isInterrupted = false;
@@ -163,12 +164,12 @@ export function execute(name: JobName, trigger: Trigger, runner: Runner, timeout
   const endingOf = (outcome: RunResult | 'busy' | 'hung'): Ending => {
     if (outcome === 'busy') return { kind: 'busy' };
     // A run may still succeed after the request to stop.
-    if (isInterrupted && (outcome === 'hung' || hasFailed(outcome))) return { kind: 'interrupted' };
+    if (isInterrupted && (outcome === 'hung' || outcome.failed || isFailure(name, outcome.status))) return { kind: 'interrupted' };
     const late = `CRITICAL  ${name} did not end within ${timeoutSeconds} s (ops.timeouts.${name})`;
-    if (outcome === 'hung') return { kind: 'hung', run: runOf('CRITICAL', [late, HUNG]) };
-    const { lines, status } = outcome;
+    if (outcome === 'hung') return { kind: 'hung', run: runOf('CRITICAL', [late, HUNG], true) };
+    const { failed, lines, status } = outcome;
     const isLate = stopping.signal.aborted && !isInterrupted;
-    return { kind: 'ended', run: isLate ? runOf('CRITICAL', [...lines, late]) : runOf(status, lines) };
+    return { kind: 'ended', run: isLate ? runOf('CRITICAL', [...lines, late], true) : runOf(status, lines, failed) };
   };
   return {
     ended: Promise.race([returned, hung.promise]).then(endingOf),

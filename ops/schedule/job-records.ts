@@ -1,7 +1,7 @@
 import type { OpsDocument } from '../../src/client/documents.ts';
 import type { Log } from '../../src/core/ports.ts';
 import { isoUtc } from '../../src/core/time/time.ts';
-import { FREQUENT, JOB_NAMES, type JobName } from '../jobs.ts';
+import { FREQUENT, JOB_NAMES, type JobName, VERDICTS } from '../jobs.ts';
 import { EXIT, type JobStatus, type Trigger } from '../lib/job.ts';
 import type { NotifierState } from '../notify/notifier.ts';
 import type { StateFiles } from './state.ts';
@@ -15,17 +15,19 @@ export function newRecord(name: string, schedule: string): JobRecord {
   return { name, schedule, next: null, running_since: null, last: null, last_success: null, ...counters };
 }
 
-export function hasFailed({ status }: Pick<Run, 'status'>): boolean {
-  return status === 'CRITICAL' || status === 'UNKNOWN';
+/** Whether a job that returned this status did not do its work. health_check is UNKNOWN if one of its checks cannot be made. */
+export function isFailure(name: JobName, status: JobStatus): boolean {
+  if (status === 'UNKNOWN') return name !== 'health_check';
+  return status === 'CRITICAL' && !VERDICTS.includes(name);
 }
 
 /** Marks the start of a run; the returned function records how it ended. */
-export function startRun(trigger: Trigger): (status: JobStatus, lines: readonly string[]) => Run {
+export function startRun(name: JobName, trigger: Trigger): (status: JobStatus, lines: readonly string[], failed?: boolean) => Run {
   const started = isoUtc(Date.now());
   const startedAt = performance.now();
-  return (status, lines) => {
+  return (status, lines, failed = isFailure(name, status)) => {
     const duration_seconds = Math.round(performance.now() - startedAt) / 1000;
-    return { started, duration_seconds, status, exit_code: EXIT[status], trigger, lines: lastLines(lines) };
+    return { started, duration_seconds, status, exit_code: EXIT[status], trigger, failed, lines: lastLines(lines) };
   };
 }
 
@@ -34,13 +36,13 @@ export function startRun(trigger: Trigger): (status: JobStatus, lines: readonly 
  */
 export function withRun(record: JobRecord, run: Run): JobRecord {
   const isLater = record.last === null || run.started >= record.last.started;
-  const succeeded = hasFailed(run) ? [] : [run.started];
+  const succeeded = run.failed ? [] : [run.started];
   return {
     ...record,
     last: isLater ? run : record.last,
     last_success: [record.last_success ?? '', ...succeeded].sort().at(-1) || null,
     runs: record.runs + 1,
-    failures: record.failures + (hasFailed(run) ? 1 : 0),
+    failures: record.failures + (run.failed ? 1 : 0),
   };
 }
 
@@ -116,15 +118,15 @@ export class JobRecords {
   count(name: JobName, run: Run): void {
     const { log, onRun } = this.#options;
     const record = this.get(name);
-    const hadFailed = record.last !== null && hasFailed(record.last);
+    const hadFailed = record.last?.failed === true;
     Object.assign(record, withRun(record, run));
     const fields = { job: name, status: run.status, seconds: run.duration_seconds, trigger: run.trigger };
     const line = run.lines.find((line) => line.startsWith(run.status)) ?? run.lines.at(-1);
-    if (hasFailed(run)) log('error', 'job failed', { ...fields, line });
+    if (run.failed) log('error', 'job failed', { ...fields, line });
     else if (hadFailed) log('notice', 'job recovered', fields);
     onRun(name, run);
     this.saveLive();
-    if (!FREQUENT.includes(name) || hasFailed(run) !== hadFailed) this.saveDurablySoon();
+    if (!FREQUENT.includes(name) || run.failed !== hadFailed) this.saveDurablySoon();
   }
 
   countOverlap(name: JobName): void {

@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap';
 import { DEFAULT_CONFIG } from '../../src/config/schema.ts';
-import type { Run } from './job-records.ts';
+import { type Run, startRun } from './job-records.ts';
 import { SimulatedMachine, settle } from './testing/simulated.ts';
 
 /** Only one job: the others are off. */
@@ -18,7 +18,7 @@ t.test('jobs run on schedule, and their results are recorded', async (t) => {
     schedule: '*/5 * * * *',
     next: '2026-06-10T12:10:00.000Z',
     running_since: null,
-    last: { started: '2026-06-10T12:05:00.000Z', status: 'OK', exit_code: 0, trigger: 'schedule', lines: ['OK  done'] },
+    last: { started: '2026-06-10T12:05:00.000Z', status: 'OK', exit_code: 0, trigger: 'schedule', failed: false, lines: ['OK  done'] },
     last_success: '2026-06-10T12:05:00.000Z',
     runs: 2,
     failures: 0,
@@ -233,6 +233,32 @@ t.test('a computer without a real-time clock starts in 1970, until its clock is 
   await machine.scheduler.stop();
 });
 
+t.test('what a check finds and a report concludes is a result; no result is a failure', async (t) => {
+  for (const [name, status, failed] of [
+    ['health_check', 'CRITICAL', false],
+    ['health_check', 'UNKNOWN', false],
+    ['generate_7day_report', 'CRITICAL', false],
+    ['generate_7day_report', 'UNKNOWN', true],
+    ['backup_logs', 'CRITICAL', true],
+    ['backup_logs', 'WARNING', false],
+  ] as const)
+    t.equal(startRun(name, 'schedule')(status, []).failed, failed, `${name} ${status}`);
+
+  const machine = new SimulatedMachine(t, '2026-06-10T12:04:59Z', { collect_metrics: 'off', collect_alerts: 'off', backup_logs: 'off' });
+  machine.result = { status: 'CRITICAL', lines: ['CRITICAL  1 of 9 checks: disk /'] };
+  machine.start();
+  await machine.run(2);
+  t.match(machine.job('health_check'), { runs: 1, failures: 0, last: { status: 'CRITICAL', failed: false } });
+  machine.result = { status: 'UNKNOWN', lines: ['UNKNOWN   health_check: it broke'], failed: true };
+  await machine.run(300);
+  t.match(machine.job('health_check'), { runs: 2, failures: 1, last: { failed: true } });
+  machine.result = null;
+  await machine.run(300 + machine.config.timeouts.health_check);
+  await machine.begun.at(-1)?.end({ status: 'OK', lines: [] });
+  t.match(machine.job('health_check'), { runs: 3, failures: 2, last: { failed: true, lines: [/did not end within/] } });
+  await machine.scheduler.stop();
+});
+
 t.test('manual runs are counted', async (t) => {
   const machine = new SimulatedMachine(t, '2026-06-10T12:00:30Z', ONLY_BACKUP);
   machine.start();
@@ -241,13 +267,17 @@ t.test('manual runs are counted', async (t) => {
     status: 'CRITICAL',
     exit_code: 2,
     trigger: 'manual',
+    failed: true,
     lines: ['CRITICAL  disk full'],
   };
   machine.inbox.push({ name: 'backup_logs', run: { ...run, started: '2026-06-10T12:00:35.000Z' } });
   await machine.run(20);
   t.match(machine.job('backup_logs'), { runs: 1, failures: 1, last: { trigger: 'manual' }, last_success: null });
-  t.match(machine.runs, [{ name: 'backup_logs', run: { status: 'CRITICAL' } }], 'notified like any other');
-  machine.inbox.push({ name: 'backup_logs', run: { ...run, status: 'OK', exit_code: 0, started: '2026-06-09T12:00:35.000Z' } });
+  t.match(machine.runs, [{ name: 'backup_logs', run: { status: 'CRITICAL' } }], 'passed on, as a success resolves what was notified');
+  machine.inbox.push({
+    name: 'backup_logs',
+    run: { ...run, status: 'OK', failed: false, exit_code: 0, started: '2026-06-09T12:00:35.000Z' },
+  });
   await machine.run(20);
   t.match(machine.job('backup_logs'), { runs: 2, failures: 1, last: { status: 'CRITICAL' }, last_success: '2026-06-09T12:00:35.000Z' });
   await machine.scheduler.stop();

@@ -8,7 +8,7 @@ import { JOB_NAMES } from '../jobs.ts';
 import { type Job, type JobArguments, type JobContext, type JobResult, type JobStatus, UsageError } from '../lib/job.ts';
 import { BUSY_STATUS } from './execution.ts';
 import { holderOf, lockByHand, lockNamed } from './job-lock.ts';
-import { hasFailed, startRun } from './job-records.ts';
+import { isFailure, startRun } from './job-records.ts';
 import { replaceFile } from './state.ts';
 
 /** A result that may have an exit status other than the usual ones. */
@@ -34,14 +34,14 @@ export async function runInOwnProcess(job: Job, context: JobContext, given: JobA
     return isByHand ? result : { ...result, exitCode: BUSY_STATUS };
   }
 
-  const runOf = startRun(trigger);
+  const runOf = startRun(name, trigger);
   const scheduler = process.ppid;
-  const leave = (status: JobStatus, lines: readonly string[]): void => {
+  const leave = (status: JobStatus, lines: readonly string[], failed = isFailure(name, status)): void => {
     // A child of the scheduler reports to it, unless the scheduler has exited. A run that the user stopped is not reported as a failure.
-    const isReported = isByHand ? !(signal.aborted && hasFailed({ status })) : process.ppid !== scheduler;
+    const isReported = isByHand ? !(signal.aborted && failed) : process.ppid !== scheduler;
     if (isRemote || !isReported) return;
     try {
-      leaveRun(dataFolder, { name, run: runOf(status, lines) });
+      leaveRun(dataFolder, { name, run: runOf(status, lines, failed) });
     } catch (error) {
       log('warning', 'run not recorded for the scheduler', { job: name, error: (error as Error).message });
     }
@@ -51,7 +51,7 @@ export async function runInOwnProcess(job: Job, context: JobContext, given: JobA
     leave(result.status, result.lines);
     return result;
   } catch (error) {
-    if (!(error instanceof UsageError)) leave('UNKNOWN', [`UNKNOWN   ${name}: ${(error as Error).message}`]);
+    if (!(error instanceof UsageError)) leave('UNKNOWN', [`UNKNOWN   ${name}: ${(error as Error).message}`], true);
     throw error;
   } finally {
     lock.release();

@@ -9,6 +9,7 @@ const last = (started: string, status: 'OK' | 'CRITICAL') => ({
   status,
   exit_code: 0,
   trigger: 'schedule' as const,
+  failed: false,
   lines: [],
 });
 const document: OpsDocument = {

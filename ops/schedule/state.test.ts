@@ -127,6 +127,7 @@ const RUN = {
   status: 'OK',
   exit_code: 0,
   trigger: 'manual',
+  failed: false,
   lines: ['OK'],
 } as const;
 

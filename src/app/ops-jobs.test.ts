@@ -18,6 +18,7 @@ function reported(beatMs: number, runs = 1): OpsDocument {
     status: 'OK',
     exit_code: 0,
     trigger: 'schedule',
+    failed: false,
     lines: ['OK  all is well'],
   };
   return {

@@ -73,6 +73,7 @@ const run = (status: JobRun['status'], ...lines: string[]): JobRun => ({
   status,
   exit_code: { OK: 0, WARNING: 1, CRITICAL: 2, UNKNOWN: 3 }[status],
   trigger: 'schedule',
+  failed: status === 'CRITICAL' || status === 'UNKNOWN',
   lines,
 });
 
@@ -117,6 +118,23 @@ t.test('a channel that hangs delays neither the other channels nor the end of th
   );
   t.equal(log.filter(({ level }) => level === 'error').length, 0);
   t.notMatch(JSON.stringify(log), /secret-path/, 'no path of a webhook in the log');
+});
+
+t.test('a job that fails when run by hand notifies nobody; its success resolves what was notified', async (t) => {
+  const { folder, log, notifier } = site(t);
+  const { file, received } = commandIn(folder);
+  const running = notifier({ command: file, group_seconds: 0 });
+  const byHand = (status: JobRun['status']): JobRun => ({ ...run(status), trigger: 'manual' });
+  running.jobEnded('backup_logs', byHand('CRITICAL'));
+  running.jobEnded('collect_alerts', run('CRITICAL'));
+  await until('the scheduled run was notified', () => received().length > 0, { describe: () => log });
+  running.jobEnded('collect_alerts', byHand('OK'));
+  await until('it was resolved', () => received().length > 1, { describe: () => log });
+  t.match(received(), [
+    { status: 'CRITICAL', alerts: [{ metric: 'collect_alerts' }], open_count: 1 },
+    { status: 'RESOLVED', alerts: [{ metric: 'collect_alerts' }], open_count: 0 },
+  ]);
+  await running.stop();
 });
 
 t.test('an undelivered notification is delivered once after a restart, with the same id', async (t) => {

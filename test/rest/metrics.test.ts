@@ -110,6 +110,7 @@ t.test('the scheduler and its jobs match /status', async (t) => {
   );
   t.equal(of('last_status', ',status="CRITICAL"'), 1);
   t.equal(of('last_status', ',status="OK"'), 0);
+  t.equal(of('last_failed'), 1);
   t.same(
     [...found].filter(([name]) => name.includes('7day_report')),
     ['runs', 'failures', 'missed_runs', 'overlaps'].map((name) => [`edge_health_ops_job_${name}_total{ops_job="generate_7day_report"}`, 0]),

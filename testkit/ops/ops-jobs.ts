@@ -3,7 +3,15 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 export const STARTED = '2026-03-04T12:00:00.000Z';
-const last = { started: STARTED, duration_seconds: 1.5, exit_code: 2, status: 'CRITICAL', trigger: 'schedule', lines: ['CRITICAL  disk'] };
+const last = {
+  started: STARTED,
+  duration_seconds: 1.5,
+  exit_code: 2,
+  status: 'CRITICAL',
+  trigger: 'schedule',
+  failed: true,
+  lines: ['CRITICAL  disk'],
+};
 const never = {
   schedule: 'off',
   next: null,

@@ -37,7 +37,7 @@ export function line(state: LineState, severity: Severity, node?: string, metric
 }
 
 export function jobLine(name: string, status: 'WARNING' | 'CRITICAL' | 'UNKNOWN', lines: readonly string[]): Line {
-  const change = jobChange('robot-7', name, { started: '2026-03-04T05:00:00.000Z', status, lines });
+  const change = jobChange('robot-7', name, { started: '2026-03-04T05:00:00.000Z', status, failed: status !== 'WARNING', lines });
   const subject: Subject = { ...change, since: change.at, notified: null, pending: null };
   return { state: 'raised', severity: change.level as Severity, subject, episodes: 1 };
 }

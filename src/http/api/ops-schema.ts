@@ -10,6 +10,10 @@ export const runSchema = v.strictObject({
     v.picklist(['schedule', 'catch_up', 'manual']),
     'catch_up: run late, because the machine was off or suspended at the scheduled time.',
   ),
+  failed: described(
+    v.boolean(),
+    'Whether the job did not do its work. What health_check finds and what a report concludes are results, not failures.',
+  ),
   lines: described(v.array(v.string()), 'The last lines of the output.'),
 });
 
@@ -28,9 +32,9 @@ export const opsDocumentSchema = v.strictObject({
         next: nullable(instant, 'Next scheduled run.'),
         running_since: v.nullable(instant),
         last: nullable(runSchema, 'The last completed run.'),
-        last_success: nullable(instant, 'Start of the last run that ended with OK or WARNING.'),
+        last_success: nullable(instant, 'Start of the last run that did not fail.'),
         runs: count('Completed runs since the data folder was created.'),
-        failures: count('Completed runs that ended with CRITICAL or UNKNOWN.'),
+        failures: count('Completed runs that failed.'),
         missed: count('Scheduled runs that could not start because of a power-off, a suspend or a stopped scheduler.'),
         overlaps: count('Scheduled runs skipped because the previous run was still in progress.'),
       }),

@@ -145,9 +145,7 @@ function jobMetrics(out: Exposition, { jobs, scheduler }: OpsDocument): void {
   const gauge = perJob('gauge');
   const counter = perJob('counter');
   gauge('last_run_timestamp_seconds', 'Start time of the last completed run of a job.', ({ last }) => secondsOf(last?.started));
-  gauge('last_success_timestamp_seconds', 'Start time of the last run that ended with OK or WARNING.', (job) =>
-    secondsOf(job.last_success),
-  );
+  gauge('last_success_timestamp_seconds', 'Start time of the last run that did not fail.', (job) => secondsOf(job.last_success));
   gauge('last_duration_seconds', 'Duration of the last completed run of a job.', ({ last }) => last?.duration_seconds ?? null);
   gauge('next_run_timestamp_seconds', 'Time of the next scheduled run of a job.', ({ next }) => secondsOf(next));
   out.gauge(
@@ -157,8 +155,13 @@ function jobMetrics(out: Exposition, { jobs, scheduler }: OpsDocument): void {
       last ? OUTCOMES.map((status) => [{ ops_job: name, status }, Number(last.status === status)] as const) : [],
     ),
   );
+  gauge(
+    'last_failed',
+    'Whether the last completed run of a job failed; 0 after a run by hand.',
+    ({ last }) => last && Number(last.failed && last.trigger !== 'manual'),
+  );
   counter('runs_total', 'Completed runs of a job.', ({ runs }) => runs);
-  counter('failures_total', 'Runs of a job that ended with CRITICAL or UNKNOWN.', ({ failures }) => failures);
+  counter('failures_total', 'Completed runs of a job that failed.', ({ failures }) => failures);
   counter('missed_runs_total', 'Scheduled runs of a job that could not start.', ({ missed }) => missed);
   counter('overlaps_total', 'Scheduled runs of a job skipped because its previous run was still in progress.', ({ overlaps }) => overlaps);
 }

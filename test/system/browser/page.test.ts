@@ -206,7 +206,7 @@ t.test('the scheduled jobs are shown if there is a scheduler', { skip }, async (
     const at = (seconds: number): string => new Date(Date.now() + seconds * 1000).toISOString();
     const counts = { runs: 9, failures: 1, missed: 0, overlaps: 0 };
     const run = (status: string, exit_code: number, line: string): object => ({
-      last: { started: at(-60), duration_seconds: 1, status, exit_code, trigger: 'schedule', lines: [line] },
+      last: { started: at(-60), duration_seconds: 1, status, exit_code, trigger: 'schedule', failed: false, lines: [line] },
       last_success: at(-60),
       running_since: null,
     });
