@@ -241,9 +241,12 @@ export class Archive {
 
   #flushAlerts(): void {
     const before = pagesOfLog(this.db);
-    const hasRemote = this.alerts.hasRemoteWaiting;
-    this.alerts.flush(this.#budget.changes(this.#options.nowMs()));
-    if (!hasRemote) return;
+    const { localNode, maxBytes, nowMs } = this.#options;
+    const maxRemote = this.#budget.changes(nowMs());
+    const writesRemote = maxRemote > 0 && this.alerts.hasRemoteWaiting;
+    this.alerts.flush(maxRemote);
+    if (!writesRemote) return;
+    pruneRemoteAlerts(this.db, localNode, maxBytes);
     const after = pagesOfLog(this.db);
     // The log was checkpointed and restarted from its first page.
     this.#budget.spend(after < before ? after : after - before);
@@ -251,9 +254,7 @@ export class Archive {
 
   #writeHours(): void {
     if (!this.hours.write()) return;
-    const { localNode, nowMs } = this.#options;
-    pruneByAge(this.db, nowMs());
-    pruneRemoteAlerts(this.db, localNode);
+    pruneByAge(this.db, this.#options.nowMs());
   }
 
   #saveSampling(): void {

@@ -66,19 +66,36 @@ export function pruneByAge(db: DatabaseSync, nowMs: number): void {
   db.prepare('DELETE FROM clock_event WHERE timestamp_ms < ?').run(before(HOUR_DAYS));
 }
 
-/** Limit of changes of remote nodes' alerts, and of their resolved episodes. */
+/** Limits of changes of remote nodes' alerts, and of their episodes: their number, and their share of the size cap. */
 const REMOTE_ALERTS = 50_000;
+const REMOTE_SHARE = 1 / 8;
+/** Bytes of a row beside its texts. The index of each table contains the id again. */
+const ROW_BYTES = 100;
 
-/** Removes the oldest changes and episodes of remote nodes beyond the limit, since neither age nor size bounds how many nodes publish. */
-export function pruneRemoteAlerts(db: DatabaseSync, localNode: string, most = REMOTE_ALERTS): void {
-  db.prepare(
-    `DELETE FROM alert_change WHERE node <> ?1 AND (segment, sequence) <= (SELECT segment, sequence FROM alert_change WHERE node <> ?1
-     ORDER BY segment DESC, sequence DESC LIMIT 1 OFFSET ?2)`,
-  ).run(localNode, most);
-  db.prepare(
-    `DELETE FROM episode WHERE node <> ?1 AND resolved = 1 AND changed_ms <= (SELECT changed_ms FROM episode WHERE node <> ?1 AND resolved = 1
-     ORDER BY changed_ms DESC LIMIT 1 OFFSET ?2)`,
-  ).run(localNode, most);
+/** Order in which rows are kept: the changes recorded last; open episodes before resolved ones. */
+const KEPT_FIRST = { alert_change: 'segment DESC, sequence DESC', episode: 'resolved, changed_ms DESC' } as const;
+
+/**
+ * Removes the oldest changes and episodes of remote nodes beyond their limits: neither age nor rate bounds how many alerts a network can
+ * send, and no others are removed to free space.
+ */
+export function pruneRemoteAlerts(db: DatabaseSync, localNode: string, maxBytes: number): void {
+  for (const [table, order] of Object.entries(KEPT_FIRST)) {
+    const size = db.prepare(
+      `SELECT count(*) AS count, total(2 * octet_length(alert_id) + octet_length(node) + octet_length(metric) + ${ROW_BYTES}) AS bytes
+       FROM ${table} WHERE node <> ?`,
+    );
+    const remove = db.prepare(
+      `DELETE FROM ${table} WHERE node <> ?1 AND (changed_ms, alert_id, severity, resolved) IN
+       (SELECT changed_ms, alert_id, severity, resolved FROM ${table} WHERE node <> ?1 ORDER BY ${order} LIMIT -1 OFFSET ?2)`,
+    );
+    for (;;) {
+      const { bytes, count } = size.get(localNode) as { bytes: number; count: number };
+      const most = Math.min(REMOTE_ALERTS, Math.floor((count * maxBytes * REMOTE_SHARE) / 2 / Math.max(1, bytes)));
+      if (count <= most) break;
+      remove.run(localNode, most);
+    }
+  }
 }
 
 /** Reserve below the cap for the transaction in progress. */
@@ -112,11 +129,9 @@ export function pruneBySize(db: DatabaseSync, maxBytes: number): void {
     const { totalBytes, freeBytes } = sizeOf(db);
     return totalBytes - freeBytes;
   };
-  let pruned = false;
   while (inUse() > maxBytes * HEADROOM) {
     if (!removeOldestRaw(db) && !removeOldestHour(db, 'minute') && !removeOldestHour(db, 'hour')) break;
-    pruned = true;
   }
-  // Free pages are reused; only pages beyond the cap (it was lowered) are returned to the file system.
-  if (pruned && sizeOf(db).totalBytes > maxBytes) db.exec('PRAGMA incremental_vacuum');
+  // Free pages are reused; only pages beyond the cap (it was lowered, or there were many alerts) are returned to the file system.
+  if (sizeOf(db).totalBytes > maxBytes) db.exec('PRAGMA incremental_vacuum');
 }
