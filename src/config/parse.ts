@@ -244,7 +244,9 @@ function crossErrors(value: unknown, errorAt: ErrorAt): ConfigError[] {
     const critical = limit('critical');
     if (typeof warning !== 'number' || typeof critical !== 'number' || warning < critical) continue;
     const name = member(given, 'warning') === undefined ? 'critical' : 'warning';
-    errors.push(errorAt(['thresholds', metric, name], `warning ${warning}, critical ${critical}`, 'warning below critical'));
+    const text = (name: string, value: number): string => `${name} ${value}${member(given, name) === undefined ? ' (the default)' : ''}`;
+    const found = `${text('warning', warning)}, ${text('critical', critical)}`;
+    errors.push(errorAt(['thresholds', metric, name], found, 'warning below critical'));
   }
   const name = member(value, 'node_name') ?? DEFAULT_CONFIG.node_name;
   const namespace = member(member(value, 'ros'), 'namespace');
