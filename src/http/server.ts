@@ -195,6 +195,8 @@ export class RestServer {
       app.get(pattern, serve);
       app.head(pattern, serve);
     }
+    app.get('/reports/:name', redirectToReport);
+    app.head('/reports/:name', redirectToReport);
     return (request, response) => {
       // Node's own header sets a timer for the end of the second, which is a wake-up after each request.
       response.setHeader('Date', new Date().toUTCString());
@@ -249,6 +251,13 @@ export class RestServer {
     this.#options.log('error', 'HTTP request failed', { path: request.url?.slice(0, 200), error: error.message });
     sendProblem(response, new Problem('internal_error', 'see the log of the service'));
   }
+}
+
+/** `/reports/NAME`, as a person types it. The reference is relative, because a reverse proxy may serve the API below a prefix. */
+function redirectToReport(request: IncomingMessage, response: ServerResponse): void {
+  const [path = '', query] = (request.url ?? '').split('?');
+  const name = encodeURIComponent(decodeURIComponent(path.split('/')[2] ?? ''));
+  response.writeHead(308, { Location: `../reports?name=${name}${query ? `&${query}` : ''}` }).end();
 }
 
 function headersOf(problem: Problem): Record<string, string> {

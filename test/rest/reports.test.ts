@@ -28,6 +28,11 @@ t.test('the reports in the data folder are listed and served in each format', as
     t.match(answer.headers['content-security-policy'], /default-src 'none'.*sandbox allow-scripts/, 'a report cannot read the API');
   }
   t.match((await sendRequest(service, 'GET', '/reports?name=harness-20260304T050607Z')).headers['content-type'], 'text/html');
+  for (const [typed, location] of [
+    ['/reports/harness-20260304T050607Z', '../reports?name=harness-20260304T050607Z'],
+    ['/reports/a%26b+c?format=json', '../reports?name=a%26b%2Bc&format=json'],
+  ] as const)
+    t.match(await sendRequest(service, 'GET', typed), { status: 308, headers: { location } }, typed);
 });
 
 t.test('other names and formats are refused, and no path leads out of the folder', async (t) => {
