@@ -13,6 +13,7 @@ import { becomeOwnerOf } from '../src/core/platform/privileges.ts';
 import { printable } from '../src/core/text.ts';
 import { JOBS } from './jobs.ts';
 import { EXIT, type Job, type JobArguments, type JobContext, type Trigger, UsageError } from './lib/job.ts';
+import { resolveTimeZone } from './lib/time-zone.ts';
 import { runInOwnProcess } from './schedule/manual-run.ts';
 
 /** The longest time that open handles may delay the exit of a finished command. */
@@ -99,6 +100,9 @@ function contextOf(command: Job, { options }: JobArguments, signal: AbortSignal)
     );
   if (!loaded.ok) throw new UsageError(`the configuration has errors:\n${loaded.errors.map(formatConfigError).join('\n')}`);
   const { config } = loaded;
+  const zoneProblem = resolveTimeZone(process.env);
+  // The jobs that a scheduler starts have its TZ, which was resolved.
+  if (zoneProblem !== null && config.ops.timezone === null) printProblem(zoneProblem);
   const installed = installation();
   const dataFolder = dataPath(config, file, process.env, installed);
   process.umask(0o027); // Same as in the units: files in the data folder are not readable by others.
