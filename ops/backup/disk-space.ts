@@ -27,6 +27,9 @@ export async function expectedBytes(folder: string, name: string, contentBytes: 
 
 const CHECK_EVERY_BYTES = 4 * 1024 * 1024;
 
+/** On a small disk, a tenth of it is reserve enough. */
+const ENOUGH = 0.1;
+
 /** The disk of a folder, on which `reserveBytes` must stay free. */
 export class DiskSpace {
   readonly #folder: string;
@@ -39,17 +42,23 @@ export class DiskSpace {
 
   /** Whether this many bytes can be written without using the reserve. */
   async has(bytes: number): Promise<boolean> {
-    return (await freeBytes(this.#folder)) - bytes >= this.#reserveBytes;
+    const { free, reserve } = await this.#read();
+    return free - bytes >= reserve;
   }
 
   /** Throws NotEnoughSpace if writing this many bytes would use the reserve. */
   async require(bytes: number): Promise<void> {
-    if (await this.has(bytes)) return;
-    const free = await freeBytes(this.#folder);
+    const { free, reserve } = await this.#read();
+    if (free - bytes >= reserve) return;
     throw new NotEnoughSpace(
-      `${megabytes(free)} are free in ${this.#folder}, ${megabytes(bytes + this.#reserveBytes)} are needed ` +
-        `(${megabytes(this.#reserveBytes)} of them stay free, ops.backup.reserve_megabytes); remove what is not needed there, or lower ops.backup.keep or storage.max_megabytes`,
+      `${megabytes(free)} are free in ${this.#folder}, ${megabytes(bytes + reserve)} are needed ` +
+        `(${megabytes(reserve)} of them stay free, ops.backup.reserve_megabytes); remove what is not needed there, or lower ops.backup.keep or storage.max_megabytes`,
     );
+  }
+
+  async #read(): Promise<{ free: number; reserve: number }> {
+    const { bavail, blocks, bsize } = await statfs(this.#folder);
+    return { free: bavail * bsize, reserve: Math.min(this.#reserveBytes, ENOUGH * blocks * bsize) };
   }
 
   /** The last stage of a pipeline: writes to a file, and checks the free space every few megabytes. */

@@ -12,7 +12,7 @@ const PAGES_PER_STEP = 256;
 const MAX_STEPS_WITHOUT_PROGRESS = 1000;
 /** Interval between attempts to begin. */
 const RETRY_MS = 5;
-/** Space that must stay free, so that a copy never fills the disk. */
+/** Space that must stay free, so that a copy never fills the disk: this much, at most a tenth of the disk. */
 const RESERVE_BYTES = 100_000_000;
 
 /** The error's name; only name and message cross the thread boundary. */
@@ -46,15 +46,14 @@ const SIDE_FILES = ['-journal', '-wal', '-shm'];
  * the final step holds a lock on the database and must not wait for all data to reach the disk. Rejects when there is not enough disk
  * space or `isWanted` returns false.
  */
-export async function copyDatabase(
-  db: DatabaseSync,
-  { path, isWanted, onPiece, reserveBytes = RESERVE_BYTES }: CopyOptions,
-): Promise<void> {
+export async function copyDatabase(db: DatabaseSync, { path, isWanted, onPiece, reserveBytes: reserve }: CopyOptions): Promise<void> {
   const folder = dirname(path);
   const freeBytes = (): number => {
     const { bavail, bsize } = statfsSync(folder);
     return bavail * bsize;
   };
+  const { blocks, bsize } = statfsSync(folder);
+  const reserveBytes = reserve ?? Math.min(RESERVE_BYTES, (blocks * bsize) / 10);
   const { totalBytes } = sizeOf(db);
   const notEnoughSpace = (): NotEnoughSpace => new NotEnoughSpace(folder, totalBytes, reserveBytes, freeBytes());
   let leastRemaining = Number.POSITIVE_INFINITY;
