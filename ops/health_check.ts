@@ -55,7 +55,7 @@ export const healthCheck: Job = {
     // If the disk hangs, there is no previous run to compare with; the check of disks reports the hang.
     const read = () => shareWithTimeout(READ_TIMEOUT_SECONDS, `previous run ${dataFolder}`, () => readPreviousRun(dataFolder), signal);
     const previous = isRemote ? null : await read().catch(() => null);
-    const context = { ...job, counters: new Counters(previous), service: readService(job), units: readUnits(job) };
+    const context = { ...job, isRemote, counters: new Counters(previous), service: readService(job), units: readUnits(job) };
     const results = (await Promise.all(Object.entries(CHECKS).map(([name, check]) => runCheck(name, check, context)))).flat();
     if (options['dry-run'] !== true && !isRemote) results.push(await saveRun(context, results, previous, startedMs));
 

@@ -2,9 +2,9 @@ import { access, constants, copyFile, mkdir, mkdtemp, readdir, readFile, realpat
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { syncFolder as sync } from '../../src/core/files/atomic-file.ts';
+import { isWithin, parseMounts } from '../../src/core/mounts.ts';
 import { diskProblem } from '../lib/files.ts';
 import type { JobContext, JobStatus } from '../lib/job.ts';
-import { parseMounts } from '../lib/mounts.ts';
 import { NOT_INSTALLED, shell } from '../lib/run-program.ts';
 import { freeBytes, megabytes } from './disk-space.ts';
 import { backupFolder, isPartial, newestFirst, surplus, timeOfBackup } from './names.ts';
@@ -118,7 +118,6 @@ const MOUNT_FOLDERS = ['/mnt', '/media', '/run/media'];
 
 /** Whether a path is where a disk would be mounted but none is. Copies would then fill the disk below the mount point. */
 export function lacksItsMount(path: string, mountinfo: string): boolean {
-  const isWithin = (inner: string, folder: string): boolean => inner === folder || inner.startsWith(`${folder}/`);
   const root = MOUNT_FOLDERS.find((folder) => isWithin(path, folder));
   return root !== undefined && !parseMounts(mountinfo).some(({ point }) => isWithin(point, root) && isWithin(path, point));
 }

@@ -56,6 +56,8 @@ export type Unit = UnitProperties<(typeof UNIT_PROPERTIES)[number]>;
 
 /** What the checks of one run share. */
 export interface CheckContext extends JobContext {
+  /** Whether the service was given by its address, so that it may run on another machine. */
+  readonly isRemote: boolean;
   readonly counters: Counters;
   /** Each of these two is read once per run. */
   readonly service: Promise<ServiceAnswer>;

@@ -4,13 +4,14 @@ import { fileURLToPath } from 'node:url';
 import { CpuSource } from '../collect/cpu.ts';
 import { DiskSource } from '../collect/disk.ts';
 import { MemorySource } from '../collect/memory.ts';
+import { PathMounts } from '../collect/path-mounts.ts';
 import { PowerSource } from '../collect/power.ts';
 import { Probe } from '../collect/probe.ts';
 import { Sampler } from '../collect/sampler.ts';
 import { TemperatureSource } from '../collect/temperature.ts';
 import type { Reloaded } from '../config/reload.ts';
 import type { Config } from '../config/schema.ts';
-import { type Alert, isAboutRemoteNode, raisedBy } from '../core/alerts/alert.ts';
+import { type Alert, diskMetric, isAboutRemoteNode, raisedBy } from '../core/alerts/alert.ts';
 import type { KnownNode } from '../core/alerts/node-watch.ts';
 import type { JudgingRules } from '../core/alerts/threshold-monitor.ts';
 import { PROGRAMS } from '../core/files/programs.ts';
@@ -116,7 +117,16 @@ export class Service {
     this.#rules = judgingRules(config, localNode);
     this.#judge = new Judge(this.#rules);
     this.#temperature = new TemperatureSource(sysRoot, config.temperature.sensor, now, log);
-    const disk = new DiskSource(config.disk.paths, now);
+    const disk = new DiskSource(config.disk.paths, now, {
+      mounts: new PathMounts(config.disk.paths, {
+        procRoot,
+        sysRoot,
+        fstabFile: '/etc/fstab',
+        dataFolder: options.dataPath,
+        writeError: () => this.#store.error,
+        log,
+      }),
+    });
     const sources = [this.#temperature, disk, new CpuSource(procRoot, now), new MemorySource(procRoot)];
     this.#sampler = new Sampler(
       sources.map((source) => new Probe(source, now)),
@@ -340,7 +350,9 @@ export class Service {
     const { cursor } = await this.#store.recordAlert(alert);
     const { alert_id, severity, metric, value, threshold } = alert;
     const level = alert.resolved ? 'notice' : severity === 'WARNING' ? 'warning' : 'error';
-    this.#options.log(level, alert.resolved ? 'alert resolved' : `alert ${severity}`, { metric, value, threshold, alert_id });
+    const problem = this.#disks.find(({ path }) => diskMetric(path) === metric)?.problem;
+    const fields = { metric, value, threshold, alert_id, ...(problem ? { problem } : {}) };
+    this.#options.log(level, alert.resolved ? 'alert resolved' : `alert ${severity}`, fields);
     this.#rest.events.publishAlert(alert, cursor);
     this.#publishOnGraph(alert);
     this.#supervision.beat(); // The status line contains the number of open alerts.

@@ -3,8 +3,9 @@ import { chmodSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { temporaryFolder } from '../../testkit/folder.ts';
-import { type Blocks, DiskSource, diskPercent, type Statfs } from './disk.ts';
+import { type Blocks, DiskSource, diskPercent, type IsHidden, inodesPercent, type Statfs } from './disk.ts';
 
+const visible: IsHidden = (_path, callback) => callback(false);
 const now = (): number => performance.now() / 1000;
 
 function ask(source: DiskSource): Promise<{ problem: string | null; value: number }> {
@@ -46,6 +47,14 @@ t.test('impossible numbers are refused', async (t) => {
   for (const blocks of impossible) t.throws(() => diskPercent(blocks), { name: 'ImplausibleReading' }, JSON.stringify(blocks));
 });
 
+t.test('inodes are counted where there is a fixed number of them', async (t) => {
+  const blocks = { blocks: 1000, bfree: 500, bavail: 500 };
+  t.equal(inodesPercent({ ...blocks, files: 1000, ffree: 30 }), 97);
+  t.equal(inodesPercent({ ...blocks, files: 64, ffree: 0 }), 100);
+  t.equal(inodesPercent({ ...blocks, files: 0, ffree: 0 }), null, 'btrfs, vfat');
+  t.equal(inodesPercent({ ...blocks, files: 10, ffree: 11 }), null, 'impossible');
+});
+
 t.test('the result matches df, which rounds up to a whole percent', async (t) => {
   for (const path of ['/', temporaryFolder(t)]) {
     // Other programs that write in between can move the number slightly across a whole percent; it is then read again.
@@ -70,7 +79,7 @@ t.test('after the first reading, / on ext4 is read in place, other file systems 
       asked.push(at);
       return { ...percentUsed(50), type };
     };
-    const source = new DiskSource([path], now, statfsOf(answers), (_path, callback) => callback(false), inPlace);
+    const source = new DiskSource([path], now, { statfs: statfsOf(answers), isHidden: visible, statfsSync: inPlace });
     await ask(source);
     t.equal((await ask(source)).value, asked.length > 0 ? 50 : 40);
     return asked;
@@ -79,15 +88,13 @@ t.test('after the first reading, / on ext4 is read in place, other file systems 
   t.same(await readInPlace('/', NFS), []);
   t.same(await readInPlace('/data', EXT4), []);
 
-  const gone = new DiskSource(
-    ['/'],
-    now,
-    statfsOf({ '/': { ...percentUsed(40), type: EXT4 } }),
-    (_path, callback) => callback(false),
-    () => {
+  const gone = new DiskSource(['/'], now, {
+    statfs: statfsOf({ '/': { ...percentUsed(40), type: EXT4 } }),
+    isHidden: visible,
+    statfsSync: () => {
       throw new Error('EIO: i/o error');
     },
-  );
+  });
   await ask(gone);
   t.same(await ask(gone), { problem: '/: EIO: i/o error', value: 0 });
 });
@@ -100,20 +107,20 @@ t.test('the fullest path counts, regardless of the order', async (t) => {
     ['/boot', '/', '/data'],
   ]) {
     const asked: string[] = [];
-    t.same(await ask(new DiskSource(paths, now, statfsOf(known, asked))), { problem: null, value: 90 });
+    t.same(await ask(new DiskSource(paths, now, { statfs: statfsOf(known, asked) })), { problem: null, value: 90 });
     t.same(asked.sort(), paths.toSorted(), 'each is asked once');
   }
-  t.same(await ask(new DiskSource(['/boot'], now, statfsOf(known))), { problem: null, value: 10 });
+  t.same(await ask(new DiskSource(['/boot'], now, { statfs: statfsOf(known) })), { problem: null, value: 10 });
 });
 
 t.test('an empty file system is 0 %, which is a value', async (t) => {
-  t.same(await ask(new DiskSource(['/new'], now, statfsOf({ '/new': percentUsed(0) }))), { problem: null, value: 0 });
+  t.same(await ask(new DiskSource(['/new'], now, { statfs: statfsOf({ '/new': percentUsed(0) }) })), { problem: null, value: 0 });
 });
 
 t.test('a path that cannot be read is named with its reason, and the fullest of the others counts', async (t) => {
   const missing = `${temporaryFolder(t)}/not-there`;
   const known = { '/': percentUsed(40), '/odd': { blocks: 0, bfree: 0, bavail: 0 }, '/data': percentUsed(90) };
-  const source = new DiskSource(['/', missing, '/odd', '/data'], now, statfsOf(known));
+  const source = new DiskSource(['/', missing, '/odd', '/data'], now, { statfs: statfsOf(known) });
   t.same(await ask(source), { problem: null, value: 90 });
   t.match(source.readings(), [
     { path: '/', percent: 40, problem: null },
@@ -127,7 +134,7 @@ t.test('a path that cannot be read is named with its reason, and the fullest of 
 });
 
 t.test('if no path can be read the metric is unavailable, and each path is named', async (t) => {
-  const source = new DiskSource(['/gone', '/odd'], now, statfsOf({ '/odd': { blocks: 0, bfree: 0, bavail: 0 } }));
+  const source = new DiskSource(['/gone', '/odd'], now, { statfs: statfsOf({ '/odd': { blocks: 0, bfree: 0, bavail: 0 } }) });
   t.match((await ask(source)).problem, /^\/odd: 0 blocks.*; \/gone: ENOENT/);
 });
 
@@ -138,12 +145,7 @@ t.test('a hanging mount affects only its own reading, is not read again meanwhil
     if (path === '/nfs') held.push(() => callback(null, percentUsed(70)));
     else callback(null, percentUsed(40));
   };
-  const source = new DiskSource(
-    ['/', '/nfs', '/data'],
-    () => nowSeconds,
-    hanging,
-    (_path, callback) => callback(false),
-  );
+  const source = new DiskSource(['/', '/nfs', '/data'], () => nowSeconds, { statfs: hanging, isHidden: visible });
   t.same(await ask(source), { problem: null, value: 40 }, 'the others are not kept waiting');
   nowSeconds += 1;
   t.same(await ask(source), { problem: null, value: 40 });
@@ -163,7 +165,7 @@ t.test('with any number of hanging mounts the pool has free threads, and / is me
     if (path === '/') callback(null, percentUsed(40));
   };
   const mounts = ['/nfs1', '/nfs2', '/nfs3', '/nfs4', '/nfs5'];
-  const source = new DiskSource([...mounts, '/'], now, hanging, (_path, callback) => callback(false));
+  const source = new DiskSource([...mounts, '/'], now, { statfs: hanging, isHidden: visible });
   t.same(await ask(source), { problem: null, value: 40 });
   t.same(asked, ['/', '/nfs1', '/nfs2', '/nfs3', '/nfs4']);
   t.equal(source.readings().at(-1)?.problem, 'not read: other paths do not respond');
@@ -179,9 +181,12 @@ t.test('a path that the unit hides is unavailable, instead of showing the empty 
   t.equal(problem, null);
   t.match(homes.readings()[1], { path: hidden, percent: null, problem: /^hidden from the service; allow it with ProtectHome=/ });
   let looks = 0;
-  const source = new DiskSource([folder], now, statfsOf({ [folder]: percentUsed(40) }), (_path, callback) => {
-    looks += 1;
-    callback(false);
+  const source = new DiskSource([folder], now, {
+    statfs: statfsOf({ [folder]: percentUsed(40) }),
+    isHidden: (_path, callback) => {
+      looks += 1;
+      callback(false);
+    },
   });
   t.equal((await ask(source)).value, 40);
   t.equal((await ask(source)).value, 40);

@@ -1,6 +1,7 @@
 import { stat, statfs, statfsSync } from 'node:fs';
 import type { DiskReading } from '../core/health-status.ts';
 import { toHundredths } from '../core/metrics.ts';
+import type { PathMounts } from './path-mounts.ts';
 import { DEADLINE_SECONDS } from './probe.ts';
 import { ImplausibleReading, type ReadCallback, type Source } from './source.ts';
 
@@ -9,6 +10,9 @@ export interface Blocks {
   readonly blocks: number;
   readonly bfree: number;
   readonly bavail: number;
+  /** Inodes; 0 in file systems without a fixed number. */
+  readonly files?: number;
+  readonly ffree?: number;
   /** Magic number of the file system. */
   readonly type?: number;
 }
@@ -23,6 +27,11 @@ export function diskPercent({ blocks, bfree, bavail }: Blocks): number {
     throw new ImplausibleReading(`${blocks} blocks, ${bfree} free, ${bavail} available`);
   }
   return (100 * used) / (used + bavail);
+}
+
+/** What `df -i` shows: the inodes in use, in percent; null for file systems without a fixed number of them. */
+export function inodesPercent({ ffree = 0, files = 0 }: Blocks): number | null {
+  return files > 0 && ffree >= 0 && ffree <= files ? (100 * (files - ffree)) / files : null;
 }
 
 /** Whether a path is a directory without any permissions, which systemd mounts over paths hidden by ProtectHome=. */
@@ -54,6 +63,7 @@ const MAX_READING = 4;
 interface DiskPath {
   readonly path: string;
   percent: number;
+  inodesPercent: number | null;
   /** When it was last read, monotonic seconds. */
   readSeconds: number;
   problem: string | null;
@@ -65,27 +75,31 @@ interface DiskPath {
   isInMemory: boolean;
 }
 
+export interface DiskSourceOptions {
+  /** Null: where paths are mounted is not watched. */
+  readonly mounts?: PathMounts | null;
+  readonly statfs?: Statfs;
+  readonly isHidden?: IsHidden;
+  readonly statfsSync?: (path: string) => Blocks;
+}
+
 /** Reads the usage of the fullest configured path. A path that fails or hangs affects only its own reading. */
 export class DiskSource implements Source {
   readonly metric = 'disk_percent';
   readonly #paths: readonly DiskPath[];
   readonly #nowSeconds: () => number;
+  readonly #mounts: PathMounts | null;
   readonly #statfs: Statfs;
   readonly #checkHidden: IsHidden;
   readonly #statfsSync: (path: string) => Blocks;
   #timer: NodeJS.Timeout | null = null;
 
-  constructor(
-    paths: readonly string[],
-    nowSeconds: () => number,
-    readBlocks: Statfs = statfs,
-    checkHidden: IsHidden = isHidden,
-    readInMemory: (path: string) => Blocks = statfsSync,
-  ) {
+  constructor(paths: readonly string[], nowSeconds: () => number, options: DiskSourceOptions = {}) {
     this.#paths = paths
       .map((path) => ({
         path,
         percent: 0,
+        inodesPercent: null,
         readSeconds: -Infinity,
         problem: 'not read yet',
         readingSince: null,
@@ -94,22 +108,29 @@ export class DiskSource implements Source {
       }))
       .sort((a, b) => a.path.length - b.path.length);
     this.#nowSeconds = nowSeconds;
-    this.#statfs = readBlocks;
-    this.#checkHidden = checkHidden;
-    this.#statfsSync = readInMemory;
+    this.#mounts = options.mounts ?? null;
+    this.#statfs = options.statfs ?? statfs;
+    this.#checkHidden = options.isHidden ?? isHidden;
+    this.#statfsSync = options.statfsSync ?? statfsSync;
   }
 
   /** The state of each path at a time in monotonic seconds. */
   readings(now: number = this.#nowSeconds()): DiskReading[] {
-    return this.#paths.map(({ path, percent, problem, readingSince, readSeconds }) => {
+    return this.#paths.map((disk) => {
+      const { path, readingSince } = disk;
       const waiting = readingSince === null ? 0 : now - readingSince;
-      if (waiting > SLOW_SECONDS) return { path, percent: null, problem: `no response for ${waiting.toFixed(1)} s` };
-      if (problem !== null) return { path, percent: null, problem };
-      return { path, percent: now - readSeconds > DEADLINE_SECONDS ? null : percent, problem: null };
+      const late = waiting > SLOW_SECONDS ? `no response for ${waiting.toFixed(1)} s` : null;
+      const problem = late ?? disk.problem;
+      if (problem !== null) return { path, percent: null, inodes_percent: null, problem };
+      if (this.#mounts?.isIdle(path)) return { path, percent: null, inodes_percent: null, problem: null };
+      if (now - disk.readSeconds > DEADLINE_SECONDS)
+        return { path, percent: null, inodes_percent: null, problem: 'its last reading is too old' };
+      return { path, percent: disk.percent, inodes_percent: disk.inodesPercent, problem: this.#mounts?.faultOf(path) ?? null };
     });
   }
 
   read(callback: ReadCallback): void {
+    this.#mounts?.refresh(this.#nowSeconds());
     const [first] = this.#paths;
     if (first?.isInMemory && this.#paths.length === 1) {
       this.#readInMemory(first);
@@ -128,7 +149,7 @@ export class DiskSource implements Source {
       const readings = this.readings();
       const percents = readings.flatMap(({ percent }) => percent ?? []);
       if (percents.length > 0) callback(null, Math.max(...percents));
-      else callback(new Error(readings.map(({ path, problem }) => `${path}: ${problem}`).join('; ')), 0);
+      else callback(new Error(readings.map(({ path, problem }) => `${path}: ${problem ?? 'its automount is idle'}`).join('; ')), 0);
     };
     const readNext = (): void => {
       while (reading < MAX_READING) {
@@ -154,6 +175,7 @@ export class DiskSource implements Source {
 
   close(): void {
     if (this.#timer) clearTimeout(this.#timer);
+    this.#mounts?.close();
   }
 
   #readPath(disk: DiskPath, done: () => void): void {
@@ -162,12 +184,27 @@ export class DiskSource implements Source {
       done();
       return;
     }
+    if (this.#mounts?.isIdle(disk.path)) {
+      disk.problem = null;
+      done();
+      return;
+    }
     disk.readingSince = this.#nowSeconds();
     const finish = (problem: string | null): void => {
       disk.readingSince = null;
       disk.problem = problem;
+      if (problem === null) this.#mounts?.remember(disk.path);
       done();
     };
+    const readBlocks = (problem: string | null): void => {
+      if (problem !== null) finish(problem);
+      else this.#readBlocks(disk, finish);
+    };
+    if (this.#mounts) this.#mounts.resolve(disk.path, readBlocks);
+    else readBlocks(null);
+  }
+
+  #readBlocks(disk: DiskPath, finish: (problem: string | null) => void): void {
     this.#statfs(disk.path, (error, blocks) => {
       if (error) return finish(error.message);
       try {
@@ -196,6 +233,8 @@ export class DiskSource implements Source {
   /** Throws when the numbers are impossible. */
   #record(disk: DiskPath, blocks: Blocks): void {
     disk.percent = toHundredths(diskPercent(blocks));
+    const inodes = inodesPercent(blocks);
+    disk.inodesPercent = inodes === null ? null : toHundredths(inodes);
     disk.readSeconds = this.#nowSeconds();
     disk.isInMemory = isInMemory(disk.path, blocks.type);
   }

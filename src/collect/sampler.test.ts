@@ -375,7 +375,7 @@ t.test('waiting for another source does not make the paths of the disk unavailab
   machine.latenessSeconds = 0.01;
   const now = (): number => machine.monotonicSeconds();
   const used: Statfs = (_path, callback) => callback(null, { blocks: 100, bfree: 60, bavail: 60 });
-  const disk = new DiskSource(['/'], now, used, (_path, callback) => callback(false));
+  const disk = new DiskSource(['/'], now, { statfs: used, isHidden: (_path, callback) => callback(false) });
   const slow = new FakeSource('temperature');
   slow.behave = (callback) => machine.after(0.75, () => callback(null, 40));
   const samples: Sample[] = [];
@@ -389,7 +389,7 @@ t.test('waiting for another source does not make the paths of the disk unavailab
   t.ok(samples.length >= 9);
   for (const { disks, readings } of samples) {
     t.equal(readings.disk_percent, 40);
-    t.same(disks, [{ path: '/', percent: 40, problem: null }]);
+    t.same(disks, [{ path: '/', percent: 40, inodes_percent: null, problem: null }]);
   }
 });
 

@@ -48,17 +48,27 @@ export const opsSchema = section({
     node_max_age_seconds: key(integer(1, 86_400), 30, 'Maximum age of the last status of such a node.', { unit: 's' }),
     containers: listOf('Names of Docker or Podman containers that must be running.'),
     sample_max_age_seconds: key(integer(1, 86_400), 10, 'Maximum age of the last sample of this machine.', { unit: 's' }),
-    min_free_megabytes: key(integer(0, 10_000_000), 2000, 'Minimum free space on every file system of disk.paths and of the data folder.', {
-      unit: 'MB',
-    }),
+    min_free_megabytes: key(
+      integer(0, 10_000_000),
+      2000,
+      'Minimum free space on every file system of disk.paths and of the data folder; a tenth of a small one is enough.',
+      {
+        unit: 'MB',
+      },
+    ),
     backup_max_age_hours: key(integer(1, 8760), 26, 'Maximum age of the last backup.', { unit: 'h' }),
     clock: key(v.boolean(), true, 'Whether the clock must be synchronised.'),
   }),
   backup: section({
     keep: key(integer(1, 1000), 14, 'Number of backups to keep.'),
-    reserve_megabytes: key(integer(0, 10_000_000), 500, 'Minimum free space after a backup; if less would be left, no backup is made.', {
-      unit: 'MB',
-    }),
+    reserve_megabytes: key(
+      integer(0, 10_000_000),
+      500,
+      'Minimum free space after a backup, a tenth of a small disk; if less would be left, no backup is made.',
+      {
+        unit: 'MB',
+      },
+    ),
     journal_hours: key(integer(0, 8760), 48, 'Length of the journal in a backup; 0: none.', { unit: 'h' }),
     copy_to: listOf(
       'Targets to which each backup is copied: a mounted folder (/mnt/usb/backups), an rsync target (user@host:path or rsync://host/module/path) or s3://bucket/prefix.',

@@ -66,7 +66,7 @@ export const configSchema = v.strictObject({
     paths: key(
       v.pipe(v.array(v.pipe(v.string(), v.regex(/^\//, 'an absolute path'), visible)), v.minLength(1), v.maxLength(32)),
       ['/'],
-      'Paths whose file systems are measured; `disk_percent` is the usage of the fullest one.',
+      'Paths whose file systems are measured; `disk_percent` is the usage of the fullest one. Inodes are judged by the same thresholds.',
     ),
   }),
   temperature: section({

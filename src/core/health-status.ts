@@ -17,7 +17,9 @@ export interface DiskReading {
   readonly path: string;
   /** Used space in percent; null: unavailable. */
   readonly percent: Reading;
-  /** Reason why it is unavailable, else null. */
+  /** Used inodes in percent; null: unavailable, or the file system has no fixed number of them. */
+  readonly inodes_percent: Reading;
+  /** Why it is unavailable or faulty. Null: nothing is wrong; if `percent` is null too, it is an automount that is not in use. */
   readonly problem: string | null;
 }
 

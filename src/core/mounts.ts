@@ -1,5 +1,3 @@
-import { join, relative } from 'node:path';
-
 /** A mounted file system, from /proc/self/mountinfo. */
 export interface Mount {
   readonly id: number;
@@ -65,7 +63,8 @@ export function fileSystemOf(path: string, mounts: readonly Mount[]): Mount | nu
     const mount: Mount | null = found;
     const below = mounts.find(({ id }) => id === mount?.parent);
     if (!mount || !below || below === mount || below.device !== mount.device) return mount;
-    if (join(below.root, relative(below.point, mount.point)) !== mount.root) return mount;
+    const inner = mount.point.slice(below.point === '/' ? 0 : below.point.length);
+    if (mount.root !== ((below.root === '/' ? '' : below.root) + inner || '/')) return mount;
     found = below;
   }
 }
@@ -93,6 +92,16 @@ export function bootMountPoint(path: string, fstab: readonly FstabEntry[]): stri
     .reduce<string | null>((longest, point) => (point.length > (longest?.length ?? 0) ? point : longest), null);
 }
 
+/**
+ * The first of several mount points above a path on which nothing is mounted, so that the path shows the file system below; null: none.
+ */
+export function unmountedPoint(path: string, points: readonly (string | null)[], mounts: readonly Mount[]): string | null {
+  const point = fileSystemOf(path, mounts)?.point ?? '/';
+  const isUnmounted = (expected: string | null): boolean =>
+    expected !== null && !isWithin(point, expected) && fileSystemOf(expected, mounts)?.point !== expected;
+  return points.find(isUnmounted) ?? null;
+}
+
 /** File systems that are always read-only. */
 const IMAGES = ['squashfs', 'erofs', 'iso9660', 'cramfs'];
 
@@ -113,10 +122,11 @@ export interface Fault {
 export function fileSystemFault(mount: Mount, fstab: readonly FstabEntry[], errors: number): Fault | null {
   if (isReadOnlyByIntent(mount, fstab)) return null;
   const { options, point } = mount;
-  const recorded = `its file system has recorded ${errors} error${errors === 1 ? '' : 's'}`;
-  if (options[0] === 'ro' || options.includes('emergency_ro')) {
-    const what = errors > 0 ? `${recorded} and is read-only` : 'its file system is read-only';
-    return { what, remedy: `see dmesg; repair it, then mount -o remount,rw ${point}` };
-  }
-  return errors > 0 ? { what: recorded, remedy: 'see dmesg; save its files, and repair it with fsck' } : null;
+  const isEmergency = options.includes('emergency_ro');
+  const isReadOnly = isEmergency || options[0] === 'ro';
+  if (errors === 0 && !isEmergency)
+    return isReadOnly ? { what: 'its file system is read-only', remedy: `see dmesg; repair it, then mount -o remount,rw ${point}` } : null;
+  const recorded = errors > 0 ? ` has recorded ${errors} error${errors === 1 ? '' : 's'}${isReadOnly ? ' and' : ''}` : '';
+  const what = `its file system${recorded}${isReadOnly ? ' is read-only' : ''}`;
+  return { what, remedy: 'see dmesg; save its files, and repair it with fsck' };
 }

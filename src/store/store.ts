@@ -197,6 +197,11 @@ export class Store implements HistoryReader, ShutdownRecords {
     return this.#thread.alertsNotStored;
   }
 
+  /** Why the last write failed; null: it succeeded. */
+  get error(): string | null {
+    return this.#thread.error;
+  }
+
   state(): StorageState {
     return this.#thread.state();
   }

@@ -10,13 +10,15 @@ t.test('a full disk is reported, and a torn last line is removed', { skip: whyNo
   const site = siteAt(t, NOWHERE, temporaryFolder(t), small.folder);
   const disk = `disk ${site.dataFolder}`;
   const check = { check: { min_free_megabytes: 10 } };
-  t.match((await checkAt(site, check)).of(disk), { status: 'CRITICAL', message: /0\.0 GB free, 0\.0 GB are needed/ });
+  t.match((await checkAt(site, check)).of(disk), { status: 'OK', message: '2 MB of 2 MB free' });
   const log = join(site.dataFolder, 'logs', readdirSync(join(site.dataFolder, 'logs'))[0] as string);
   const block = statfsSync(small.folder).bsize;
   appendFileSync(log, `${'-'.repeat(block - (statSync(log).size % block) - 20)}\n`); // The rest of its block is shorter than a line.
   const whole = logOf(site);
   small.fill();
-  t.match((await checkAt(site, check)).of('history'), { status: 'WARNING', remedy: /is full/ });
+  const full = await checkAt(site, check);
+  t.match(full.of(disk), { status: 'CRITICAL', message: /^0 MB of 2 MB free/ });
+  t.match(full.of('history'), { status: 'WARNING', remedy: /is full/ });
   t.match(logOf(site), /^(?:.*\n)*$/, 'not half a line');
   t.equal(logOf(site), whole);
 

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdirSync, rmdirSync } from 'node:fs';
+import { mkdirSync, rmdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import type { Alert } from '../../src/core/alerts/alert.ts';
@@ -7,6 +7,7 @@ import type { HealthStatus } from '../../src/core/health-status.ts';
 import type { StatusDocument } from '../../src/http/api/schema.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { MachineTree } from '../../testkit/machine/machine-tree.ts';
+import { SmallDisk, whyNotMountable } from '../../testkit/machine/small-disk.ts';
 import { reserveDomain } from '../../testkit/network/domain.ts';
 import { startIn } from '../../testkit/service/rest.ts';
 import { ROOT, type RunningService } from '../../testkit/service/service.ts';
@@ -79,6 +80,37 @@ t.test('a missing disk path is an ERROR of its own, and hides no other path', as
   t.teardown(() => rmdirSync(missing));
   await service.until<AlertList>('/alerts?resolved=false', ({ count }) => count === 0);
   t.match((await service.json<AlertList>('/alerts')).data, [{ alert_id: data[0]?.alert_id, resolved: true, value: 0 }]);
+});
+
+t.test('a disk that is unmounted is missing, also after a restart, and ends no alert', { skip: whyNotMountable() ?? false }, async (t) => {
+  const folder = temporaryFolder(t);
+  const disk = new SmallDisk(t);
+  const machine = new MachineTree(t, 'pi5');
+  mkdirSync(join(machine.procRoot, 'self'), { recursive: true });
+  symlinkSync('/proc/self/mountinfo', join(machine.procRoot, 'self/mountinfo'));
+  const config = {
+    alerts: { ...timing, clear_after_seconds: 0 },
+    thresholds: { disk: { warning: 99.8, critical: 99.9 } },
+    disk: { paths: ['/', disk.folder] },
+  };
+  disk.fill();
+  const service = await startIn(t, folder, { config, arguments: machine.arguments });
+  const open =
+    (count: number) =>
+    (list: AlertList): boolean =>
+      list.count === count;
+  const [full] = (await service.until<AlertList>('/alerts?resolved=false', open(1))).data;
+  t.match(full, { metric: 'disk_percent', severity: 'CRITICAL', value: 100 });
+  disk.unmount();
+  const both = (await service.until<AlertList>('/alerts?resolved=false', open(2))).data;
+  t.match(both, [{ metric: `disk:${disk.folder}`, severity: 'ERROR' }, full]);
+  await service.end();
+
+  const restarted = await startIn(t, folder, { config, arguments: machine.arguments });
+  await restarted.until<StatusDocument>('/status', ({ publish }) => publish.samples > 3);
+  t.same((await restarted.json<AlertList>('/alerts?resolved=false')).data, both);
+  const { disks } = await restarted.json<StatusDocument>('/status');
+  t.match(disks[1], { path: disk.folder, percent: null, problem: /^nothing is mounted on / });
 });
 
 t.test('status --ports lists every port and socket to which others can send, and who can reach it', async (t) => {

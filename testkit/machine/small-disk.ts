@@ -35,13 +35,19 @@ function tryToMount(): string {
 export class SmallDisk {
   readonly folder: string;
   readonly #filler: string;
+  #isMounted = true;
 
   constructor(t: Test) {
     this.folder = join(temporaryFolder(t), 'disk');
     this.#filler = join(this.folder, 'filler');
     mkdirSync(this.folder);
     mount('mount', '-t', 'tmpfs', '-o', 'size=2m,mode=755', 'tmpfs', this.folder);
-    t.teardown(() => mount('umount', '--lazy', this.folder));
+    t.teardown(() => this.unmount());
+  }
+
+  unmount(): void {
+    if (this.#isMounted) mount('umount', '--lazy', this.folder);
+    this.#isMounted = false;
   }
 
   fill(): void {

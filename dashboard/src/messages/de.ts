@@ -76,7 +76,7 @@ export const de: Messages = {
       action: 'Entfernen Sie Roboter, die es nicht mehr gibt: edge-health nodes forget NAME.',
     },
     disk: {
-      meaning: 'Ein überwachter Datenträger fehlt oder antwortet nicht.',
+      meaning: 'Ein überwachter Datenträger fehlt, antwortet nicht oder kann nicht mehr beschrieben werden.',
       action: 'Prüfen Sie, ob er angeschlossen ist, oder nehmen Sie seinen Pfad aus der Konfiguration.',
     },
     other: { meaning: 'Von einem anderen Programm gemeldet.', action: 'Siehe die Dokumentation dieses Programms.' },

@@ -79,7 +79,7 @@ export const en = {
       action: 'Remove robots that no longer exist: edge-health nodes forget NAME.',
     },
     disk: {
-      meaning: 'A monitored disk is missing or does not respond.',
+      meaning: 'A monitored disk is missing, does not respond or can no longer be written.',
       action: 'Check whether it is connected, or remove its path from the configuration.',
     },
     other: { meaning: 'Reported by another program.', action: 'See the documentation of that program.' },

@@ -1,5 +1,5 @@
 import t from 'tap';
-import type { Sample } from '../health-status.ts';
+import type { DiskReading, Sample } from '../health-status.ts';
 import { METRICS, type Readings } from '../metrics.ts';
 import { isoUtc } from '../time/time.ts';
 import type { Alert, Thresholds } from './alert.ts';
@@ -24,6 +24,13 @@ const timing: AlertTiming = {
 const rules: JudgingRules = { nodeName: 'health_monitor', thresholds, timing, diskPaths: ['/', '/media/usb'] };
 const atOnce: JudgingRules = { ...rules, timing: { ...timing, raiseAfterSeconds: 0, clearAfterSeconds: 0 } };
 const noPast: JudgingPast = { openAlerts: [], readableMetrics: new Set() };
+
+const disk = (path: string, percent: number | null, inodes_percent: number | null = null): DiskReading => ({
+  path,
+  percent,
+  inodes_percent,
+  problem: null,
+});
 
 /** A monitor fed at 1 Hz; an interval is a second, across restarts. */
 class Bench {
@@ -50,12 +57,21 @@ class Bench {
 
   /** `missing`: unreadable disk paths. */
   feed(readings: Partial<Readings>, times = 1, missing: readonly string[] = []): Alert[] {
+    const disks = rules.diskPaths.map((path) =>
+      missing.includes(path) ? { ...disk(path, null), problem: 'not there' } : disk(path, readings.disk_percent ?? 30),
+    );
+    return this.feedDisks(disks, times, readings);
+  }
+
+  /** `disk_percent` is the fullest of `disks` unless it is given. */
+  feedDisks(disks: readonly DiskReading[], times = 1, readings: Partial<Readings> = {}): Alert[] {
+    const percents = disks.flatMap(({ percent }) => percent ?? []);
+    const disk_percent = percents.length > 0 ? Math.max(...percents) : null;
     const changes: Alert[] = [];
     for (let i = 0; i < times; i += 1) {
       const interval = this.#interval;
-      const disks = rules.diskPaths.map((path) => ({ path, percent: missing.includes(path) ? null : 30, problem: null }));
       const timestampMs = EPOCH_MS + interval * 1000;
-      const sample: Sample = { interval, monotonicSeconds: interval, timestampMs, readings: { ...idle, ...readings }, disks };
+      const sample: Sample = { interval, monotonicSeconds: interval, timestampMs, readings: { ...idle, disk_percent, ...readings }, disks };
       changes.push(...this.monitor.judge(sample));
       this.#interval += 1;
     }
@@ -274,6 +290,56 @@ t.test('a disk path that cannot be measured is an ERROR of its own after sensor_
   t.same(none, [], 'nor does the other path suffer');
   t.match(bench.feed({}, 11), [{ alert_id: error?.alert_id, resolved: true }]);
   t.match(bench.feed({ disk_percent: 95 }, 4, ['/media/usb']), [{ metric: 'disk_percent', severity: 'CRITICAL' }]);
+});
+
+t.test('a disk path that disappears ends no episode, neither at once nor after a restart', async (t) => {
+  const full = [disk('/', 40), disk('/media/usb', 95)];
+  const gone = [disk('/', 40), { ...disk('/media/usb', null), problem: 'nothing is mounted' }];
+  const bench = new Bench();
+  t.match(bench.feedDisks(full, 4), [{ metric: 'disk_percent', severity: 'CRITICAL', value: 95 }]);
+  t.match(bench.feedDisks(gone, 100), [{ metric: 'disk:/media/usb', severity: 'ERROR' }]);
+  bench.restart();
+  t.same(bench.feedDisks(gone, 100), []);
+  const freed = bench.feedDisks([disk('/', 40), disk('/media/usb', 20)], 11);
+  t.same(
+    freed.map(({ metric, resolved }) => [metric, resolved]),
+    [
+      ['disk_percent', true],
+      ['disk:/media/usb', true],
+    ],
+  );
+});
+
+t.test('a missing disk path that was not full lets the episodes of others end, and raises none', async (t) => {
+  const missing = { ...disk('/media/usb', null), problem: 'not there' };
+  const bench = new Bench();
+  bench.feedDisks([disk('/', 30), disk('/media/usb', 50)]);
+  t.match(bench.feedDisks([disk('/', 85), missing], 10), [{ metric: 'disk_percent', severity: 'WARNING' }, { metric: 'disk:/media/usb' }]);
+  t.match(bench.feedDisks([disk('/', 30), missing], 12), [{ metric: 'disk_percent', resolved: true }]);
+
+  const brief = new Bench();
+  brief.feedDisks([disk('/', 85), disk('/media/usb', 85)], 4);
+  brief.feedDisks([disk('/', 85), disk('/media/usb', 95)], 2);
+  t.same(
+    brief.feedDisks([disk('/', 85), missing], 20).map(({ metric }) => metric),
+    ['disk:/media/usb'],
+    'not CRITICAL after two seconds above the threshold',
+  );
+});
+
+t.test('a faulty file system that can be read is an ERROR, and an automount that is not in use is none', async (t) => {
+  const bench = new Bench();
+  const faulty = { ...disk('/media/usb', 30), problem: 'its file system is read-only' };
+  t.match(bench.feedDisks([disk('/', 30), faulty], 10), [{ metric: 'disk:/media/usb', severity: 'ERROR' }]);
+  t.same(bench.feedDisks([disk('/', 30), disk('/media/usb', null)], 100), [], 'an idle automount neither raises nor resolves it');
+  t.same(new Bench().feedDisks([disk('/', 30), disk('/media/usb', null)], 100), []);
+});
+
+t.test('inodes are judged by the thresholds of disk usage', async (t) => {
+  const bench = new Bench();
+  const [alert] = bench.feedDisks([disk('/', 30, 5), disk('/media/usb', 10, 100)], 4);
+  t.match(alert, { metric: 'disk_percent', severity: 'CRITICAL', value: 100, threshold: 90 });
+  t.match(bench.feedDisks([disk('/', 30, 5), disk('/media/usb', 10, 10)], 11), [{ metric: 'disk_percent', resolved: true, value: 30 }]);
 });
 
 t.test('where no disk path can be measured each is an ERROR, and the metric adds none', async (t) => {

@@ -54,6 +54,8 @@ export class ThresholdMonitor {
   readonly #episodes: Readonly<Record<Metric, Episode>>;
   /** By the metric of their alert. Each disk path has its own entry from the start, because it is configured to be measured. */
   readonly #readable = new Map<string, Readability>();
+  /** How full each disk path was when it was last measured, in percent of space or inodes. */
+  readonly #lastFull = new Map<string, number>();
   readonly #uniqueId: (timestampMs: number) => string;
   /** Ids of recently ended episodes, which an outdated list of open alerts must not reopen. */
   readonly #ended = new Recent(MAX_ENDED);
@@ -90,6 +92,9 @@ export class ThresholdMonitor {
         continue;
       }
       watched.alert = alert;
+      // Any path may have caused it, also one that cannot be measured now.
+      if (metric === 'disk_percent')
+        for (const path of this.#rules.diskPaths) if (!this.#lastFull.has(path)) this.#lastFull.set(path, alert.value);
       if ('level' in watched.state) watched.state = { ...watched.state, level: severity as Level };
       else watched.state = { ...watched.state, open: true };
     }
@@ -117,11 +122,32 @@ export class ThresholdMonitor {
     const changes: Alert[] = [];
     for (const metric of METRICS) {
       const reading = sample.readings[metric];
-      this.#judgeEpisode(metric, reading, sample, changes);
+      this.#judgeEpisode(metric, metric === 'disk_percent' ? this.#fullest(reading, sample.disks) : reading, sample, changes);
       if (metric !== 'disk_percent') this.#judgeReadability(metric, reading !== null, sample, changes);
     }
-    for (const { path, percent } of sample.disks) this.#judgeReadability(diskMetric(path), percent !== null, sample, changes);
+    for (const { path, percent, problem } of sample.disks) {
+      if (percent !== null || problem !== null) this.#judgeReadability(diskMetric(path), problem === null, sample, changes);
+    }
     return changes;
+  }
+
+  /**
+   * The reading by which the episode of `disk_percent` is judged: the fullest path, by space or by inodes. The absence of a path must not
+   * end an episode, so a path that cannot be measured counts as last measured while one is open; null, which changes nothing, if it was full.
+   */
+  #fullest(reading: Reading, disks: Sample['disks']): Reading {
+    if (reading === null) return null;
+    let [fullest, absent] = [reading, Number.NEGATIVE_INFINITY];
+    for (const { path, percent, inodes_percent } of disks) {
+      if (percent === null) absent = Math.max(absent, this.#lastFull.get(path) ?? absent);
+      else {
+        const full = Math.max(percent, inodes_percent ?? percent);
+        this.#lastFull.set(path, full);
+        fullest = Math.max(fullest, full);
+      }
+    }
+    if (absent <= fullest || this.#episodes.disk_percent.state.level === 'none') return fullest;
+    return absent < this.#rules.thresholds.disk_percent.warning ? absent : null;
   }
 
   #judgeEpisode(metric: Metric, reading: Reading, sample: Sample, changes: Alert[]): void {

@@ -104,7 +104,7 @@ export const parameters = {
     severity: oneOf(SEVERITIES, 'Only this severity.'),
     metric: {
       schema: v.pipe(v.string(), v.regex(new RegExp(`^(${ALERT_METRICS.join('|')}|disk:/.*)$`))),
-      description: 'Only this metric. `disk:/…` is a path of `disk.paths` that cannot be measured.',
+      description: 'Only this metric. `disk:/…` is a path of `disk.paths` that cannot be measured, or whose file system is faulty.',
       allowed: `one of ${ALERT_METRICS.join(', ')}, or disk:/… for one path of disk.paths`,
     },
     resolved: flag('true: only resolved alerts; false: only open alerts.'),

@@ -187,7 +187,11 @@ const sensorSchema = v.strictObject({
 const diskSchema = v.strictObject({
   path: v.string(),
   percent: nullable(v.number(), 'Disk usage in percent; null: unavailable.'),
-  problem: nullable(v.string(), 'Why it is unavailable.'),
+  inodes_percent: nullable(v.number(), 'Inodes in use in percent; null: unavailable, or the file system has no fixed number of inodes.'),
+  problem: nullable(
+    v.string(),
+    'Why it is unavailable, or why it is faulty although it can be read. Null: nothing is wrong; if `percent` is null too, it is an automount that is not in use, which is not read because that would mount it.',
+  ),
 });
 
 const thresholdsSchema = v.strictObject({ warning: v.number(), critical: v.number() });

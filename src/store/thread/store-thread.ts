@@ -167,6 +167,11 @@ export class StoreThread {
     return this.#health.alertsNotStored;
   }
 
+  /** Why the last write failed; null: it succeeded. */
+  get error(): string | null {
+    return this.#health.error;
+  }
+
   state(): StorageState {
     const state = {
       path: this.#options.databasePath,
