@@ -1,4 +1,5 @@
 /** Builds dist/: the programs as one CommonJS file each, the dashboard, and the OpenAPI document. */
+import { createHash } from 'node:crypto';
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
@@ -44,14 +45,13 @@ writeFileSync(`${out}/harness-chart.css`, style);
 const dashboard = `${out}/dashboard`;
 rmSync(dashboard, { recursive: true, force: true });
 mkdirSync(dashboard, { recursive: true });
-await build({
-  ...DASHBOARD_BUILD,
-  entryPoints: ['dashboard/src/main.tsx'],
-  outdir: dashboard,
-  minify: true,
-  target: 'es2022',
-  legalComments: 'linked',
-});
+const page = { ...DASHBOARD_BUILD, outdir: dashboard, minify: true, target: 'es2022', legalComments: 'linked' } as const;
+await build({ ...page, entryPoints: ['dashboard/src/event-worker.ts'] });
+const workerHash = createHash('sha256')
+  .update(readFileSync(`${dashboard}/event-worker.js`))
+  .digest('hex')
+  .slice(0, 12);
+await build({ ...page, entryPoints: ['dashboard/src/main.tsx'], define: { EVENT_WORKER_HASH: JSON.stringify(workerHash) } });
 cpSync('dashboard/index.html', `${dashboard}/index.html`);
 cpSync('dashboard/public', dashboard, { recursive: true });
 // Served instead of the file to browsers that accept them.

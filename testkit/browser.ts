@@ -9,8 +9,12 @@ export const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser'].find(
 /** Disables background traffic of the browser. */
 const QUIET = ['--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'];
 
+/** A host name that the browser resolves to 127.0.0.1, but which is not, as localhost is, a secure context without HTTPS. */
+export const PLAIN_HOST = 'robot.test';
+
 export function launchBrowser(): Promise<Browser> {
-  return chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox', '--disable-gpu', ...QUIET] });
+  const names = `--host-resolver-rules=MAP ${PLAIN_HOST} 127.0.0.1`;
+  return chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox', '--disable-gpu', names, ...QUIET] });
 }
 
 /** Limits only a broken test. */

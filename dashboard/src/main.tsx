@@ -31,7 +31,10 @@ function tokenStore(): TokenStore {
 
 const root = document.getElementById('app') as HTMLElement;
 const tokens = tokenStore();
-const api = new Api(document.baseURI, tokens);
+/** The hash of the worker's code keeps pages of different versions apart. */
+declare const EVENT_WORKER_HASH: string;
+const worker = typeof SharedWorker === 'function' ? new URL(`event-worker.js?${EVENT_WORKER_HASH}`, document.baseURI) : null;
+const api = new Api(document.baseURI, tokens, worker);
 const monitor = new Monitor(api, draw, TIMING, shownNode(), shownRange());
 
 function draw(): void {
@@ -67,11 +70,19 @@ function selectRange(range: Range): void {
   monitor.selectRange(range);
 }
 
+/** A hidden page has no connection, no timer and nothing to draw. Its title and icon show no status, since none would stay true. */
+function showOrPause(): void {
+  if (document.visibilityState === 'visible') monitor.start();
+  else monitor.stop();
+  draw();
+}
+
 const language = chooseLanguage(navigator.languages);
 document.documentElement.lang = language.tag;
 document.documentElement.dir = language.direction;
 applyScheme();
-monitor.start();
+showOrPause();
+document.addEventListener('visibilitychange', showOrPause);
 addEventListener('hashchange', () => {
   monitor.selectRange(shownRange());
   monitor.selectNode(shownNode());
@@ -80,6 +91,3 @@ addEventListener('hashchange', () => {
 });
 addEventListener('routechange', draw);
 addEventListener('online', () => monitor.reconnectNow());
-document.addEventListener('visibilitychange', () => {
-  if (document.visibilityState === 'visible') monitor.reconnectNow();
-});

@@ -121,7 +121,12 @@ export function markupOf({
 export function reportsMarkup(reports: ReliabilityReports, hasToken: boolean): string {
   page.chooseLanguage(['en']);
   return page.renderToString(
-    page.h(page.Reports, { api: { hasToken }, loaded: { value: reports, problem: null }, isOutdated: false, nowMs: NOW_MS }),
+    page.h(page.Reports, {
+      api: { token: hasToken ? 'x' : null },
+      loaded: { value: reports, problem: null },
+      isOutdated: false,
+      nowMs: NOW_MS,
+    }),
   );
 }
 

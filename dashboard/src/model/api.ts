@@ -37,10 +37,13 @@ const RESPONSE_TIMEOUT_MS = 15_000;
 export class Api {
   readonly #base: string;
   readonly #tokens: TokenStore;
+  /** Shared worker with the event stream of all pages; null: none. */
+  readonly eventWorker: URL | null;
 
-  constructor(base: string, tokens: TokenStore) {
+  constructor(base: string, tokens: TokenStore, eventWorker: URL | null = null) {
     this.#base = base;
     this.#tokens = tokens;
+    this.eventWorker = eventWorker;
   }
 
   async getJson<T>(path: string, signal: AbortSignal): Promise<T> {
@@ -58,9 +61,9 @@ export class Api {
     return { body: (await response.json()) as T, next };
   }
 
-  /** Whether the API needs a token, which a plain link cannot send. */
-  get hasToken(): boolean {
-    return this.#tokens.get() !== null;
+  /** The token, which a plain link cannot send; null: none was needed. */
+  get token(): string | null {
+    return this.#tokens.get();
   }
 
   async getBlob(path: string): Promise<Blob> {
@@ -76,7 +79,7 @@ export class Api {
   }
 
   async #request(path: string, headers: Record<string, string>, signal: AbortSignal): Promise<Response> {
-    const token = this.#tokens.get();
+    const { token } = this;
     const authorization = token === null ? {} : { Authorization: `Bearer ${token}` };
     const response = await fetch(new URL(path, this.#base), { headers: { ...headers, ...authorization }, cache: 'no-store', signal });
     if (response.ok) return response;

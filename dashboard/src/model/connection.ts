@@ -47,7 +47,7 @@ const MAX_RETRY_DELAY_MS = 15_000;
 const OPEN_TIMEOUT_MS = 10_000;
 const LOAD_TIMEOUT_MS = 15_000;
 /** The service sends a comment every 15 s, so a longer pause means a lost connection. */
-const STREAM_TIMEOUT_MS = 20_000;
+export const STREAM_TIMEOUT_MS = 20_000;
 const STALE_AFTER_PERIODS = 3;
 /** Allowance for network delay. At high rates, where three periods are short, MIN_STALE_MS applies instead. */
 const NETWORK_MS = 500;

@@ -282,6 +282,24 @@ t.test('after the service closes an old stream, the next one resumes from the la
   t.equal(loads(), before);
 });
 
+t.test('after a pause the page loads the present state, and not the events that it missed', async (t) => {
+  const s = await startMonitor(t);
+  await until(isLive(s), 'it is live');
+  s.service.measure(Date.now(), { cpu_percent: 5 });
+  await until(() => s.monitor.state.health?.cpu_percent === 5, 'a sample arrives');
+  s.monitor.stop();
+  await until(() => s.service.streams.size === 0, 'the stream is closed');
+  t.equal(s.monitor.state.health, null, 'no status is shown that may be wrong by now');
+  t.equal(s.monitor.state.connection.phase, 'connecting');
+  virtualMs += 3_600_000;
+  s.service.latest = health(Date.now(), { cpu_percent: 60 });
+  s.monitor.start();
+  s.monitor.start();
+  await until(isLive(s), 'it is live again');
+  t.equal(s.monitor.state.health?.cpu_percent, 60);
+  t.same(s.service.lastEventIds, [undefined, undefined]);
+});
+
 t.test('a service that answers but does not measure becomes stale', async (t) => {
   const s = await startMonitor(t, (service) => {
     service.answers['/status'] = {

@@ -4,7 +4,7 @@ import type { Alert, HealthStatus, ShutdownProgress, StatusDocument } from '../t
 import { nodeOfAlert, withAlert } from './alert-book.ts';
 import { type Api, ApiError, isFatal } from './api.ts';
 import { Clocks } from './clocks.ts';
-import { hertzOf } from './fleet.ts';
+import { Fleet, hertzOf } from './fleet.ts';
 import { fetchAlerts, fetchBand, fetchChanges, fetchHealth, fetchHistory, type HistoryRequest } from './requests.ts';
 import { Series } from './series.ts';
 import type { ServerEvent } from './sse.ts';
@@ -69,14 +69,19 @@ export class Monitor {
     return this.#state;
   }
 
+  /** Connects and loads everything; has no effect while it is running. */
   start(): void {
+    if (this.#timer !== null) return;
     this.#timer = setInterval(() => this.#tick(), this.#timing.tickMs);
     this.#link.start();
   }
 
+  /** Ends every request and timer, and forgets the current statuses, which are no longer true when start() is called. */
   stop(): void {
     if (this.#timer !== null) clearInterval(this.#timer);
+    this.#timer = null;
     this.#link.stop();
+    this.#set({ fleet: new Fleet(), health: null });
     this.#historyRequest.abort();
     this.#throttle.stop();
   }

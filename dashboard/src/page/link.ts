@@ -1,6 +1,7 @@
 import { type Api, ApiError, reasonOf } from '../model/api.ts';
 import { type Connection, type ConnectionEvent, initialConnection, staleAfterMs, stepConnection } from '../model/connection.ts';
-import { type ServerEvent, SseParser } from '../model/sse.ts';
+import { followEvents } from '../model/event-stream.ts';
+import type { ServerEvent } from '../model/sse.ts';
 
 /** Callbacks of the link. Each signal belongs to one attempt and is aborted when that attempt ends. */
 export interface LinkCallbacks {
@@ -14,9 +15,6 @@ export interface LinkCallbacks {
   /** Configured publish rate of the local node. */
   readonly hertz: () => number;
 }
-
-/** The service closes old streams on purpose; a stream that ends sooner than this means that the service is shutting down. */
-const MIN_STREAM_MS = 60_000;
 
 /** Stays connected to /events. The table in connection.ts decides each transition; this class carries it out. */
 export class Link {
@@ -43,13 +41,22 @@ export class Link {
   }
 
   start(): void {
-    this.#connection = initialConnection(performance.now());
-    this.#callbacks.onConnection(this.#connection, true);
-    void this.#connect();
+    this.#reset();
+    if (this.#connection.phase === 'connecting') void this.#connect();
   }
 
+  /** After a pause, the page loads the present state instead of the events that it missed. */
   stop(): void {
     this.#attempt.abort();
+    this.#lastEventId = '';
+    this.#reset();
+  }
+
+  /** A page that needs a token still needs it after a pause. */
+  #reset(): void {
+    if (this.#connection.phase === 'locked') return;
+    this.#connection = initialConnection(performance.now());
+    this.#callbacks.onConnection(this.#connection, true);
   }
 
   /** Applies an event to the connection and acts on a change of phase. */
@@ -89,39 +96,31 @@ export class Link {
     }
   }
 
-  /** Reads the event stream until it ends, and dispatches the event that matches the cause. */
+  /** Follows the event stream until it fails, and dispatches the event that matches the cause. */
   async #connect(): Promise<void> {
     this.#attempt.abort();
     this.#attempt = new AbortController();
     const { signal } = this.#attempt;
     try {
-      for (let isFirst = true; ; isFirst = false) {
-        const openedMs = performance.now();
-        const reader = await this.#api.openEventStream(this.#lastEventId, signal);
-        if (isFirst) {
-          this.dispatch({ kind: 'opened' });
-          void this.#callbacks.load(signal).catch((error) => this.handleError(error, signal));
-        }
-        await this.#follow(reader, signal);
-        if (signal.aborted) return;
-        // The service closes old streams; the next one resumes after the last event, so nothing has to be loaded again.
-        if (performance.now() - openedMs < MIN_STREAM_MS) throw new ApiError(200, null);
-      }
+      await followEvents(
+        this.#api,
+        this.#lastEventId,
+        {
+          opened: () => {
+            this.dispatch({ kind: 'opened' });
+            void this.#callbacks.load(signal).catch((error) => this.handleError(error, signal));
+          },
+          received: (events, lastEventId) => {
+            if (signal.aborted) return;
+            this.dispatch({ kind: 'received' });
+            for (const event of events) this.#callbacks.onEvent(event, signal);
+            this.#lastEventId = lastEventId;
+          },
+        },
+        signal,
+      );
     } catch (error) {
       this.handleError(error, signal);
-    }
-  }
-
-  /** Resolves when the service closes the stream or the attempt is aborted. */
-  async #follow(reader: ReadableStreamDefaultReader<Uint8Array>, signal: AbortSignal): Promise<void> {
-    const parser = new SseParser(this.#lastEventId);
-    const decoder = new TextDecoder();
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (signal.aborted || done) return;
-      this.dispatch({ kind: 'received' });
-      for (const event of parser.push(decoder.decode(value, { stream: true }))) this.#callbacks.onEvent(event, signal);
-      this.#lastEventId = parser.lastEventId;
     }
   }
 }

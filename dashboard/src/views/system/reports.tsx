@@ -85,7 +85,7 @@ function Verdict({ report: { verdict } }: { report: Report }): VNode {
 /** A link; if the API needs a token, which a link cannot send, a button that saves the report. */
 function Opener({ api, children, name }: { api: Api; children: string; name: string }): VNode {
   const path = `reports?name=${encodeURIComponent(name)}`;
-  if (!api.hasToken)
+  if (api.token === null)
     return (
       <a href={path} target="_blank" rel="noopener">
         {children}
