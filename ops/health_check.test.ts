@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import t from 'tap';
 import { runs, SEED } from '../testkit/effort.ts';
 import { type CheckResult, resultsFor } from './checks/check.ts';
-import { lineOf, logLines, summarize, worstFirst } from './checks/summary.ts';
+import { inOrder, lineOf, logLines, summarize } from './checks/summary.ts';
 import { EXIT, type JobStatus, worst } from './lib/job.ts';
 
 const STATUSES = Object.keys(EXIT) as JobStatus[];
@@ -26,7 +26,7 @@ t.test('the summary counts and names the problems, worst first', async (t) => {
     resultsFor('backup').warning('x', 'y'),
     resultsFor('disk /').critical('x', 'y'),
   ];
-  t.same(summarize(found), { status: 'CRITICAL', summary: '3 of 4 checks: disk /, backup, clock' });
+  t.same(summarize(found), { status: 'CRITICAL', summary: '3 of 4 checks: disk /, clock, backup' });
   const many = Array.from({ length: 9 }, (_, index) => resultsFor(`container c${index}`).warning('x', 'y'));
   t.match(summarize(many).summary, /^9 of 9 checks: container c0, .*c4 and 4 more$/);
 });
@@ -35,8 +35,8 @@ t.test('for any results, the status is the worst, the order is by severity, and 
   fc.assert(
     fc.property(fc.array(anyResult, { maxLength: 12 }), (results) => {
       const { status } = summarize(results);
-      const order = worstFirst(results);
-      const weights = order.map((result) => ['CRITICAL', 'WARNING', 'UNKNOWN', 'OK'].indexOf(result.status));
+      const order = inOrder(results);
+      const weights = order.map((result) => ['CRITICAL', 'UNKNOWN', 'WARNING', 'OK'].indexOf(result.status));
       const isInOrder = weights.every((weight, index) => index === 0 || weight >= (weights[index - 1] as number));
       const areLines = order.map(lineOf).every((line) => !/[\r\n\u2028]/.test(line) && line.length < 1000);
       return status === worst(results.map((result) => result.status)) && isInOrder && areLines && order.length === results.length;

@@ -9,7 +9,7 @@ import { checkNodes } from './checks/nodes.ts';
 import { checkPower } from './checks/power.ts';
 import { appendToLog, Counters, logFile, type PreviousRun, readPreviousRun, writeForNextRun } from './checks/previous-run.ts';
 import { checkService, readService } from './checks/service.ts';
-import { lineOf, logLines, summarize, worstFirst } from './checks/summary.ts';
+import { inOrder, lineOf, logLines, summarize } from './checks/summary.ts';
 import { checkUnits, readUnits } from './checks/units.ts';
 import { diskProblem } from './lib/files.ts';
 import type { Job } from './lib/job.ts';
@@ -60,7 +60,7 @@ export const healthCheck: Job = {
     if (options['dry-run'] !== true && !isRemote) results.push(await saveRun(context, results, previous, startedMs));
 
     const { status, summary } = summarize(results);
-    const ordered = worstFirst(results);
+    const ordered = inOrder(results);
     const shown = ordered.filter((result) => options['all'] === true || result.isNote || result.status !== 'OK');
     const checks = ordered.map(({ isNote: _, ...result }) => result);
     return {

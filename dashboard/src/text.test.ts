@@ -1,12 +1,14 @@
 import t from 'tap';
+import { STATUSES, worstStatus } from '../../src/core/alerts/alert.ts';
 import { buildBook, openOnOtherNodes } from './model/alert-book.ts';
 import { type Connection, initialConnection } from './model/connection.ts';
+import type { Tile } from './model/fleet.ts';
 import {
   alertFigures,
   alertTitle,
   clockNotices,
   headline,
-  headlineOfOther,
+  headlineOfAll,
   headlineOfStaleNode,
   linkText,
   metricState,
@@ -106,11 +108,21 @@ t.test('a metric without a sensor is not reported as a problem', async (t) => {
   t.equal(sentence(health('OK', { temperature: null })), 'All measurements are within their limits.');
 });
 
-t.test('the headline of a machine that is OK shows the status of a remote node that is not', async (t) => {
-  const own = headline(live, health('OK'), buildBook([], [], []), NODE);
-  const tile = { node: 'arm', isLocal: false, status: 'CRITICAL', readings: null, ageSeconds: 1, isStale: false, leftMs: null } as const;
-  t.match(headlineOfOther(tile, own), { status: 'CRITICAL', sentence: /^arm is CRITICAL\. This machine is OK\./ });
-  t.match(headlineOfOther({ ...tile, status: 'UNKNOWN', isStale: true }, own), { status: 'UNKNOWN', sentence: /^No data from arm\./ });
+t.test('the headline of all nodes is that of the worst one', async (t) => {
+  const own = (status: Status) => headline(live, health(status), buildBook([], [], []), NODE);
+  const tile = (status: Status): Tile => {
+    const isStale = status === 'UNKNOWN';
+    return { node: `arm ${status}`, isLocal: false, status, readings: null, ageSeconds: isStale ? 60 : 1, isStale, leftMs: null };
+  };
+  const tiles = STATUSES.map(tile);
+  t.match(headlineOfAll(own('OK'), tiles), { status: 'CRITICAL', sentence: /^arm CRITICAL is CRITICAL\. This machine is OK\./ });
+  for (const mine of STATUSES) {
+    for (const other of STATUSES)
+      t.equal(headlineOfAll(own(mine), [tile(other)]).status, worstStatus([mine, other]), `${mine} here, ${other} there`);
+  }
+  t.match(headlineOfAll(own('WARNING'), [tile('UNKNOWN')]).sentence, /^No data from arm UNKNOWN\. This machine is WARNING\./);
+  t.match(headlineOfAll(own('UNKNOWN'), [{ ...tile('CRITICAL'), isStale: true }]).sentence, /^arm CRITICAL is CRITICAL\./);
+  t.same(headlineOfAll(own('OK'), [{ ...tile('CRITICAL'), leftMs: LAST }]), own('OK'), 'a node that left makes nothing worse');
 });
 
 t.test("alerts of remote nodes do not change this machine's status but are counted", async (t) => {
@@ -199,12 +211,14 @@ t.test('a safe shutdown is reported while in progress, and for an hour if it was
 });
 
 t.test('the headline of a stale node gives the time of its last data, unless the service is unreachable', async (t) => {
-  const { status, sentence: why } = headlineOfStaleNode(live, 'arm', LAST, NOW);
+  const arm: Tile = { node: 'arm', isLocal: false, status: 'UNKNOWN', readings: null, ageSeconds: 60, isStale: true, leftMs: null };
+  const { status, sentence: why } = headlineOfStaleNode(live, arm, LAST, NOW);
   t.equal(status, 'UNKNOWN');
+  t.equal(headlineOfStaleNode(live, { ...arm, status: 'CRITICAL' }, LAST, NOW).status, 'CRITICAL', 'its alert is still open');
   t.equal(why, 'No data from arm since 12:03:05. The numbers below are the last known ones.');
-  t.equal(headlineOfStaleNode(live, 'arm', null, NOW).sentence, 'No data from arm since the service started.');
+  t.equal(headlineOfStaleNode(live, arm, null, NOW).sentence, 'No data from arm since the service started.');
   const gone = linkText(connection({ phase: 'waiting' }), LAST, NOW);
-  t.match(headlineOfStaleNode(gone, 'arm', LAST, NOW).sentence, /^No data since/);
+  t.match(headlineOfStaleNode(gone, arm, LAST, NOW).sentence, /^No data since/);
 });
 
 t.test("a difference between a remote node's clock and the machine's is reported", async (t) => {

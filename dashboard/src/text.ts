@@ -1,8 +1,9 @@
+import { worstFirst } from '../../src/core/alerts/alert.ts';
 import { decimal, duration, limit, timeOfDay } from './format.ts';
 import { messages } from './messages/messages.ts';
-import type { AlertBook, Entry, OtherNodes } from './model/alert-book.ts';
+import type { AlertBook, OtherNodes } from './model/alert-book.ts';
 import type { Connection } from './model/connection.ts';
-import type { Tile } from './model/fleet.ts';
+import { type Tile, worstOther } from './model/fleet.ts';
 import { type Alert, type HealthStatus, METRICS, type Metric, type ShutdownState, type Status, type StatusDocument } from './types.ts';
 
 export const isMetric = (name: string): name is Metric => (METRICS as readonly string[]).includes(name);
@@ -90,14 +91,12 @@ export function headline(link: LinkText, health: HealthStatus | null, book: Aler
 }
 
 /** The headline of a remote node that is stale. `lastMs` and `nowMs` are times of that node's clock. */
-export function headlineOfStaleNode(link: LinkText, node: string, lastMs: number | null, nowMs: number): Headline {
+export function headlineOfStaleNode(link: LinkText, { node, status }: Tile, lastMs: number | null, nowMs: number): Headline {
   const { headline: text } = messages;
   if (link.state !== 'live') return headline(link, null, null, node);
-  if (lastMs === null) return { status: 'UNKNOWN', sentence: text.noDataSinceStart(node) };
-  return { status: 'UNKNOWN', sentence: `${text.noDataSince(node, timeOfDay(lastMs, nowMs))} ${text.lastKnown}` };
+  if (lastMs === null) return { status, sentence: text.noDataSinceStart(node) };
+  return { status, sentence: `${text.noDataSince(node, timeOfDay(lastMs, nowMs))} ${text.lastKnown}` };
 }
-
-const SEVERITY_ORDER: readonly Status[] = ['CRITICAL', 'ERROR', 'WARNING'];
 
 function explainStatus(health: HealthStatus, book: AlertBook | null, node: string | null): string {
   const { headline: text } = messages;
@@ -107,8 +106,9 @@ function explainStatus(health: HealthStatus, book: AlertBook | null, node: strin
     if (names.length > 0) return text.notSettled(names);
     if (health.status === 'OK') return METRICS.every((metric) => health[metric] !== null) ? text.allFour : text.all;
   }
-  const worst = (entry: Entry): number => SEVERITY_ORDER.indexOf(entry.alert.severity);
-  const titles = nodeAlerts.sort((a, b) => worst(a) - worst(b)).map(({ alert, node: of }) => `${alertTitle(alert, of)}.`);
+  const titles = nodeAlerts
+    .sort((a, b) => worstFirst(a.alert.severity, b.alert.severity))
+    .map(({ alert, node: of }) => `${alertTitle(alert, of)}.`);
   // The status changes immediately; its alert is raised a few seconds later.
   const withoutAlert: Partial<Record<Status, string>> = { WARNING: text.warning, ERROR: text.error, CRITICAL: text.critical };
   if (!nodeAlerts.some(({ alert }) => alert.severity === health.status)) titles.unshift(withoutAlert[health.status] ?? '');
@@ -120,11 +120,14 @@ function isBelowThreshold({ metric, severity, threshold }: Alert, health: Health
   return severity !== 'ERROR' && reading !== null && reading < threshold;
 }
 
-/** The headline of the local node if it is OK and a remote node is not. */
-export function headlineOfOther(other: Tile, head: Headline): Headline {
+/** The headline of the local node, or that of the worst remote node if that is worse. */
+export function headlineOfAll(head: Headline, tiles: readonly Tile[]): Headline {
+  const other = worstOther(tiles);
+  if (head.status === null || other === null || worstFirst(other.status, head.status) >= 0) return head;
   const { headline: text } = messages;
-  const what = other.isStale ? messages.alerts.noData(other.node) : text.isOther(other.node, messages.status[other.status].word);
-  return { status: other.status, sentence: `${what}. ${text.thisIsOk} ${head.sentence}` };
+  const isSilent = other.isStale && other.status === 'UNKNOWN';
+  const what = isSilent ? messages.alerts.noData(other.node) : text.isOther(other.node, messages.status[other.status].word);
+  return { status: other.status, sentence: `${what}. ${text.thisIs(messages.status[head.status].word)} ${head.sentence}` };
 }
 
 export function otherNodesText({ count }: OtherNodes): string {

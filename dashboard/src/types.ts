@@ -1,9 +1,8 @@
 // The parts of the REST API that the page reads; /openapi.json describes all of it. Null means unavailable.
 
-/** From best to worst. */
-export const STATUSES = ['OK', 'WARNING', 'ERROR', 'CRITICAL', 'UNKNOWN'] as const;
-export type Status = (typeof STATUSES)[number];
-export type Severity = 'WARNING' | 'ERROR' | 'CRITICAL';
+import type { Severity, Status } from '../../src/core/alerts/alert.ts';
+
+export type { Severity, Status };
 
 /** The four metrics, in the order in which the page shows them. */
 export const METRICS = ['cpu_percent', 'memory_percent', 'disk_percent', 'temperature'] as const;

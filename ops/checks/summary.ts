@@ -1,17 +1,16 @@
 /** The wording of a run: its summary, its output lines and its log lines. */
+import { worstFirst } from '../../src/core/alerts/alert.ts';
 import { printable } from '../../src/core/text.ts';
 import { type JobStatus, worst } from '../lib/job.ts';
 import { type CheckResult, resultsFor } from './check.ts';
 import { hasChanged, type PreviousRun } from './previous-run.ts';
 
-const ORDER: readonly JobStatus[] = ['CRITICAL', 'WARNING', 'UNKNOWN', 'OK'];
 const MAX_CHARACTERS = 400;
 const MAX_NAMED = 5;
 
 /** Worst first, and notes before other OK results; otherwise in the given order. */
-export function worstFirst(results: readonly CheckResult[]): CheckResult[] {
-  const weight = ({ isNote, status }: CheckResult): number => 2 * ORDER.indexOf(status) + (isNote ? 0 : 1);
-  return results.toSorted((a, b) => weight(a) - weight(b));
+export function inOrder(results: readonly CheckResult[]): CheckResult[] {
+  return results.toSorted((a, b) => worstFirst(a.status, b.status) || Number(b.isNote) - Number(a.isNote));
 }
 
 /** Names and messages may come from outside: they must not start a new line or fill a screen. */
@@ -22,7 +21,7 @@ export function lineOf({ isNote, message, name, remedy, status }: CheckResult): 
 /** `2 of 11 checks: disk /, container web`, or `11 checks`. */
 export function summarize(results: readonly CheckResult[]): { readonly status: JobStatus; readonly summary: string } {
   const status = worst(results.map((result) => result.status));
-  const names = worstFirst(results).flatMap((result) => (result.status === 'OK' ? [] : [result.name]));
+  const names = inOrder(results).flatMap((result) => (result.status === 'OK' ? [] : [result.name]));
   const checks = results.length === 1 ? '1 check' : `${results.length} checks`;
   if (names.length === 0) return { status, summary: checks };
   const more = names.length > MAX_NAMED ? ` and ${names.length - MAX_NAMED} more` : '';

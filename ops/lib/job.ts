@@ -1,6 +1,7 @@
 import type { ParseArgsOptionsConfig } from 'node:util';
 import type { RestClient } from '../../src/client/rest.ts';
 import type { Config } from '../../src/config/schema.ts';
+import { worstStatus } from '../../src/core/alerts/alert.ts';
 import type { Log } from '../../src/core/ports.ts';
 
 /** Nagios-compatible exit codes. Wrong usage and an invalid configuration are UNKNOWN. */
@@ -61,9 +62,7 @@ export interface Job {
   run(context: JobContext, given: JobArguments): Promise<JobResult>;
 }
 
-const BY_WEIGHT: readonly JobStatus[] = ['OK', 'UNKNOWN', 'WARNING', 'CRITICAL'];
-
-/** The worst of several statuses, OK for none; UNKNOWN ranks below WARNING. */
+/** The worst of several statuses, OK for none. */
 export function worst(statuses: readonly JobStatus[]): JobStatus {
-  return statuses.reduce<JobStatus>((a, b) => (BY_WEIGHT.indexOf(b) > BY_WEIGHT.indexOf(a) ? b : a), 'OK');
+  return worstStatus<JobStatus>(['OK', ...statuses]);
 }

@@ -88,6 +88,35 @@ t.test('repeated statuses are stored once, also after a restart; overtaken ones 
   t.equal((await second.json<StatusDocument>('/status')).nodes.find(({ node_name }) => node_name === 'arm')?.period_seconds, 1);
 });
 
+t.test('a node without data does not hide one in danger, in any order of appearance', async (t) => {
+  for (const nodes of [
+    ['burning', 'silent'],
+    ['silent', 'burning'],
+  ]) {
+    const service = await startInProcess(t, temporaryFolder(t));
+    await service.run(3, () => {
+      service.measure();
+      for (const node of nodes) receive(service, node, 0, node === 'burning' ? { status: 'CRITICAL', temperature: 99 } : {});
+    });
+    await service.run(10, () => {
+      service.measure();
+      receive(service, 'burning', 0, { status: 'CRITICAL', temperature: 99 });
+    });
+    const document = await service.json<StatusDocument>('/status');
+    t.match(nodeIn(document, 'silent'), { status: 'UNKNOWN', stale: true });
+    t.equal(document.status, 'CRITICAL');
+    service.remoteNodes.onAlert(alertOf('burning', '1', service.clocks.wallMs, { severity: 'CRITICAL' }));
+    await service.run(10, () => service.measure());
+    const silent = await service.json<StatusDocument>('/status');
+    t.match(
+      nodeIn(silent, 'burning'),
+      { status: 'CRITICAL', stale: true },
+      'nor is it hidden when its own data stop, while its alert is open',
+    );
+    t.equal(silent.status, 'CRITICAL');
+  }
+});
+
 t.test('a node that stops is an ERROR within three periods and the grace, and resolves when it returns', async (t) => {
   const service = await startInProcess(t, temporaryFolder(t));
   const reader = await service.events('/events?events=alert');
@@ -104,6 +133,7 @@ t.test('a node that stops is an ERROR within three periods and the grace, and re
   const stale = await service.json<StatusDocument>('/status');
   t.match(nodeIn(stale, 'arm'), { stale: true, status: 'UNKNOWN', age_seconds: 11 });
   t.equal(stale.open_alerts.ERROR, 1);
+  t.equal(stale.status, 'ERROR', 'the worst of all nodes and open alerts');
 
   await service.run(1, () => receive(service, 'arm', -HOUR_MS));
   t.equal(service.published.length, 1, 'one status may be a last one');

@@ -127,7 +127,7 @@ export const de: Messages = {
     noDataSince: (node, time) => `Keine Daten von ${node} seit ${time}.`,
     noDataSinceStart: (node) => `Keine Daten von ${node}, seit der Dienst läuft.`,
     isOther: (node, status) => `${node}: ${status}`,
-    thisIsOk: 'Dieser Rechner ist OK.',
+    thisIs: (status) => `Dieser Rechner: ${status}.`,
   },
 
   connection: {

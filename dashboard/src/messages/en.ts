@@ -130,7 +130,7 @@ export const en = {
     noDataSince: (node: string, time: string): string => `No data from ${node} since ${time}.`,
     noDataSinceStart: (node: string): string => `No data from ${node} since the service started.`,
     isOther: (node: string, status: string): string => `${node} is ${status}`,
-    thisIsOk: 'This machine is OK.',
+    thisIs: (status: string): string => `This machine is ${status}.`,
   },
 
   connection: {

@@ -24,7 +24,8 @@ t.test('the status of a node is at least as bad as its open alerts', async (t) =
   t.equal(statusWithAlerts('OK', book, 'arm'), 'CRITICAL');
   t.equal(statusWithAlerts('OK', book, 'leg'), 'ERROR');
   t.equal(statusWithAlerts('WARNING', book, 'head'), 'WARNING');
-  t.equal(statusWithAlerts('UNKNOWN', book, 'arm'), 'UNKNOWN');
+  t.equal(statusWithAlerts('UNKNOWN', book, 'arm'), 'CRITICAL');
+  t.equal(statusWithAlerts('UNKNOWN', book, 'leg'), 'UNKNOWN', 'its ERROR is about the missing data');
   t.equal(statusWithAlerts('OK', null, 'arm'), 'OK');
 });
 

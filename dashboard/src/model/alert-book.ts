@@ -1,4 +1,5 @@
-import { type Alert, type Metric, type Severity, STATUSES, type Status } from '../types.ts';
+import { healthStatusOf, worstFirst } from '../../../src/core/alerts/alert.ts';
+import type { Alert, Metric, Severity, Status } from '../types.ts';
 
 /** An alert as the page lists it. */
 export interface Entry {
@@ -60,31 +61,30 @@ export interface OtherNodes {
   readonly node: string;
 }
 
-const WORST_FIRST: readonly Severity[] = ['CRITICAL', 'ERROR', 'WARNING'];
+const worstEntryFirst = (a: Entry, b: Entry): number => worstFirst(a.alert.severity, b.alert.severity);
 
 /** Null: no such alert is open, or the alerts are not loaded yet. */
 export function openOnOtherNodes(book: AlertBook | null, node: string | null): OtherNodes | null {
   const others = (book?.open ?? []).filter((entry) => entry.node !== node);
-  const [worst] = others.toSorted((a, b) => WORST_FIRST.indexOf(a.alert.severity) - WORST_FIRST.indexOf(b.alert.severity));
+  const [worst] = others.toSorted(worstEntryFirst);
   return worst ? { count: others.length, severity: worst.alert.severity, node: worst.node } : null;
 }
 
 /** The worst open alert of each node, of several equally severe ones the newest, and how many it has. */
 export function worstOpenByNode(book: AlertBook): Map<string, { readonly entry: Entry; readonly count: number }> {
   const byNode = Map.groupBy(book.open, ({ node }) => node);
-  const rank = ({ alert }: Entry): number => WORST_FIRST.indexOf(alert.severity);
   return new Map(
-    [...byNode].map(([node, entries]) => [
-      node,
-      { entry: entries.toSorted((a, b) => rank(a) - rank(b))[0] as Entry, count: entries.length },
-    ]),
+    [...byNode].map(([node, entries]) => [node, { entry: entries.toSorted(worstEntryFirst)[0] as Entry, count: entries.length }]),
   );
 }
 
 /** The worse of a node's status and its open alerts, because other programs may publish a status that ignores their alerts. */
 export function statusWithAlerts(status: Status, book: AlertBook | null, node: string): Status {
-  const severities = (book?.open ?? []).filter((entry) => entry.node === node).map(({ alert }) => alert.severity);
-  return [status, ...severities].reduce((a, b) => (STATUSES.indexOf(b) > STATUSES.indexOf(a) ? b : a));
+  const entries = (book?.open ?? []).filter((entry) => entry.node === node);
+  return healthStatusOf(
+    [status],
+    entries.map(({ alert }) => alert),
+  );
 }
 
 /** Open alerts about one metric of one node. Alerts about disk paths count as alerts about the disk. */

@@ -1,7 +1,6 @@
+import { SEVERITIES } from '../../../src/core/alerts/alert.ts';
 import type { Alert, Severity } from '../types.ts';
 import { nodeOfAlert } from './alert-book.ts';
-
-const SEVERITIES: readonly Severity[] = ['WARNING', 'ERROR', 'CRITICAL'];
 
 /** An alert from its first to its last known change. */
 export interface Episode {

@@ -89,8 +89,9 @@ t.test('a node that left is sorted last and counted separately until it publishe
 t.test('the summary counts nodes by status, worst first', async (t) => {
   const fleet = new Fleet();
   fleet.recordStatus(health('a', 'CRITICAL'), 0);
+  fleet.recordStatus(health('b', 'WARNING'), 0);
   const tiles = fleet.tiles([nodeState('a'), nodeState('b'), nodeState('c'), nodeState('d', { age_seconds: 60 })], 0, 0);
-  t.equal(fleetText(tiles), '4 nodes: 1 CRITICAL, 1 without data, 2 OK');
+  t.equal(fleetText(tiles), '4 nodes: 1 CRITICAL, 1 without data, 1 WARNING, 1 OK');
 });
 
 t.test('the clock offset and the publish rate of a node are shown', async (t) => {

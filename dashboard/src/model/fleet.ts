@@ -1,6 +1,7 @@
+import { STATUSES, worstFirst } from '../../../src/core/alerts/alert.ts';
 import { duration, minuteOfDay } from '../format.ts';
 import { messages } from '../messages/messages.ts';
-import { type HealthStatus, type NodeState, type Readings, STATUSES, type Status } from '../types.ts';
+import type { HealthStatus, NodeState, Readings, Status } from '../types.ts';
 import { staleAfterMs } from './connection.ts';
 
 /** The last health status of a node and when it was received, in performance.now() time. */
@@ -88,7 +89,7 @@ function rank({ isLocal, leftMs, status }: Tile): number {
 export function worstOther(tiles: readonly Tile[]): Tile | null {
   const [worst] = tiles
     .filter(({ isLocal, leftMs, status }) => !isLocal && leftMs === null && status !== 'OK')
-    .sort((a, b) => STATUSES.indexOf(b.status) - STATUSES.indexOf(a.status));
+    .sort((a, b) => worstFirst(a.status, b.status));
   return worst ?? null;
 }
 
@@ -97,7 +98,7 @@ export function fleetText(tiles: readonly Tile[]): string {
   const { nodes, status: statuses } = messages;
   const present = tiles.filter(({ leftMs }) => leftMs === null);
   const parts = [
-    ...(['CRITICAL', 'ERROR', 'WARNING', 'UNKNOWN', 'OK'] as const).map((status) => {
+    ...STATUSES.toReversed().map((status) => {
       const word = status === 'UNKNOWN' ? nodes.withoutData : statuses[status].word;
       return [present.filter((tile) => tile.status === status).length, word] as const;
     }),

@@ -1,9 +1,8 @@
 import { statusWithAlerts } from '../model/alert-book.ts';
 import type { Api } from '../model/api.ts';
 import type { Clocks } from '../model/clocks.ts';
-import { worstOther } from '../model/fleet.ts';
 import type { Range } from '../model/windows.ts';
-import { headline, headlineOfOther, linkText } from '../text.ts';
+import { headline, headlineOfAll, linkText } from '../text.ts';
 import type { ViewProps } from '../views/view.ts';
 import type { PageState } from './page-state.ts';
 import type { Route } from './route.ts';
@@ -26,8 +25,6 @@ export function viewProps({ api, clocks, route, selectRange, state }: PageSource
   const health = own && { ...own, status: statusWithAlerts(own.status, book, own.node_name) };
   const link = linkText(state.connection, own ? Date.parse(own.timestamp) : null, clocks.machineNowMs);
   const mine = headline(link, health, book, local);
-  // The page covers all nodes, so it shows OK only if every node is OK.
-  const other = mine.status === 'OK' ? worstOther(tiles) : null;
   return {
     route,
     state,
@@ -36,7 +33,7 @@ export function viewProps({ api, clocks, route, selectRange, state }: PageSource
     nowMs: clocks.machineNowMs,
     shownNowMs: clocks.shownNowMs,
     host: status?.host?.hostname ?? fallback,
-    head: other ? headlineOfOther(other, mine) : mine,
+    head: link.state === 'live' ? headlineOfAll(mine, tiles) : mine,
     link,
     statusAgeSeconds: (nowMs - statusAtMs) / 1000,
     clockDifferenceMs: clocks.differenceMs,

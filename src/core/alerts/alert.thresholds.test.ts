@@ -1,5 +1,5 @@
 import t from 'tap';
-import { healthStatusOf, STATUSES, type Status, statusOfReading, worstStatus } from './alert.ts';
+import { healthStatusOf, STATUSES, type Status, statusOfReading, worstFirst, worstStatus } from './alert.ts';
 
 const limits = { warning: 80, critical: 90 };
 
@@ -15,12 +15,13 @@ t.test('an unavailable reading is UNKNOWN, a reading of 0 is not', async (t) => 
   t.equal(statusOfReading(0, limits), 'OK');
 });
 
-t.test('the worst of several statuses, in the order OK, WARNING, ERROR, CRITICAL, UNKNOWN', async (t) => {
-  const order: Status[] = ['OK', 'WARNING', 'ERROR', 'CRITICAL', 'UNKNOWN'];
+t.test('the worst of several statuses, in the order OK, WARNING, UNKNOWN, ERROR, CRITICAL', async (t) => {
+  const order: Status[] = ['OK', 'WARNING', 'UNKNOWN', 'ERROR', 'CRITICAL'];
   t.same(STATUSES, order);
   order.forEach((a, i) => {
     order.forEach((b, j) => {
       t.equal(worstStatus([a, b]), order[Math.max(i, j)], `${a}, ${b}`);
+      t.equal(Math.sign(worstFirst(a, b)), Math.sign(j - i), `${a} before ${b}`);
     });
   });
   t.equal(worstStatus([]), 'UNKNOWN');
@@ -35,5 +36,8 @@ t.test('a health status is the worst of the values that could be measured and of
   t.equal(healthStatusOf(['OK', 'UNKNOWN'], open('CRITICAL', 'ERROR')), 'CRITICAL');
   t.equal(healthStatusOf(['WARNING'], open('ERROR')), 'ERROR');
   t.equal(healthStatusOf(['CRITICAL'], open('WARNING')), 'CRITICAL');
-  t.equal(healthStatusOf(['UNKNOWN', 'UNKNOWN'], open('CRITICAL')), 'UNKNOWN', 'nothing could be measured');
+  t.equal(healthStatusOf(['UNKNOWN', 'UNKNOWN'], open('WARNING')), 'UNKNOWN', 'nothing could be measured');
+  t.equal(healthStatusOf(['UNKNOWN', 'UNKNOWN'], open('ERROR')), 'UNKNOWN', 'its ERROR is about the missing data');
+  t.equal(healthStatusOf(['UNKNOWN', 'UNKNOWN'], open('ERROR', 'CRITICAL')), 'CRITICAL', 'hot when all its sensors were lost');
+  t.equal(healthStatusOf([], []), 'UNKNOWN');
 });

@@ -71,8 +71,11 @@ export interface Threshold {
 
 export type Thresholds = Readonly<Record<Metric, Threshold>>;
 
-/** From best to worst. UNKNOWN is last: without data no other status can be relied on. */
-export const STATUSES = ['OK', 'WARNING', 'ERROR', 'CRITICAL', 'UNKNOWN'] as const;
+/**
+ * From best to worst, for every output: a node without data must not hide one that is in danger. The database stores indexes into this
+ * list, so a change of it needs another SCHEMA_VERSION.
+ */
+export const STATUSES = ['OK', 'WARNING', 'UNKNOWN', 'ERROR', 'CRITICAL'] as const;
 export type Status = (typeof STATUSES)[number];
 
 /** A threshold is crossed when value ≥ threshold. */
@@ -82,18 +85,24 @@ export function statusOfReading(reading: Reading, threshold: Threshold): Status 
   return reading >= threshold.warning ? 'WARNING' : 'OK';
 }
 
-/** The worst of the statuses; UNKNOWN for none. */
-export function worstStatus(statuses: Iterable<Status>): Status {
-  let worst = -1;
-  for (const status of statuses) worst = Math.max(worst, STATUSES.indexOf(status));
-  return STATUSES[worst] ?? 'UNKNOWN';
+/** Compares for sorting. */
+export function worstFirst(a: Status, b: Status): number {
+  return STATUSES.indexOf(b) - STATUSES.indexOf(a);
 }
 
-/** The status of a node or of one metric: the worst of its available values and its open alerts. UNKNOWN if no value is available. */
+/** The worst of the statuses; UNKNOWN for none. */
+export function worstStatus<S extends Status>(statuses: readonly S[]): S | 'UNKNOWN' {
+  return statuses.toSorted(worstFirst)[0] ?? 'UNKNOWN';
+}
+
+/**
+ * The status of a node or of one metric: the worst of its available values and its open alerts. If no value is available, it is UNKNOWN
+ * unless an alert is CRITICAL; its ERRORs are about the very data that is missing.
+ */
 export function healthStatusOf(values: Iterable<Status>, openAlerts: Iterable<{ readonly severity: Severity }>): Status {
   let worst = -1;
   for (const status of values) if (status !== 'UNKNOWN') worst = Math.max(worst, STATUSES.indexOf(status));
-  if (worst < 0) return 'UNKNOWN';
-  for (const { severity } of openAlerts) worst = Math.max(worst, STATUSES.indexOf(severity));
-  return STATUSES[worst] as Status;
+  const isMeasured = worst >= 0;
+  for (const { severity } of openAlerts) if (isMeasured || severity === 'CRITICAL') worst = Math.max(worst, STATUSES.indexOf(severity));
+  return STATUSES[worst] ?? 'UNKNOWN';
 }

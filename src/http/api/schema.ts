@@ -16,7 +16,7 @@ export const healthStatusSchema = v.strictObject({
   temperature: reading('CPU or SoC temperature in degrees Celsius'),
   status: described(
     statusSchema,
-    "Worst status of the metrics and of the node's open alerts. UNKNOWN: no metric could be read, or no sample for more than three periods.",
+    "Worst status of the metrics and of the node's open alerts. UNKNOWN: no metric could be read, or no sample for more than three periods, and no CRITICAL alert is open.",
   ),
   node_name: text('Name of the monitoring node that took the sample.'),
   timestamp: timestamp('Time of the sample, UTC.'),
@@ -197,7 +197,7 @@ const diskSchema = v.strictObject({
 const thresholdsSchema = v.strictObject({ warning: v.number(), critical: v.number() });
 
 export const statusDocumentSchema = v.strictObject({
-  status: described(statusSchema, 'The worst status of all nodes.'),
+  status: described(statusSchema, 'The worst status of all nodes and open alerts, in the order CRITICAL, ERROR, UNKNOWN, WARNING, OK.'),
   version: v.string(),
   started: timestamp('When the service started.'),
   uptime_seconds: seconds('Seconds since the service started.'),

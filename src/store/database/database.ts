@@ -4,7 +4,7 @@ import { isoUtc } from '../../core/time/time.ts';
 
 /** "EdgH": identifies the databases of this program among other SQLite files. */
 export const APPLICATION_ID = 0x45646748;
-export const SCHEMA_VERSION = 5;
+export const SCHEMA_VERSION = 6;
 const TABLES = ['node', 'rate', 'raw', 'raw_hour', 'minute', 'hour', 'episode', 'alert_change', 'clock_event', 'shutdown_request'];
 /**
  * Few rows are written, and rarely, to spare flash: `raw` has one blob per minute and node (chunk.ts), in order of arrival, so that the

@@ -258,7 +258,8 @@ function toAggregate(archive: Archive, node: string, bucket: Bucket, known: { fr
   });
   const status_seconds = {} as Record<Status, number>;
   STATUSES.forEach((status, i) => {
-    status_seconds[status] = Math.round(summary.statusMs[i] as number) / 1000;
+    const ms = (summary.statusMs[i] as number) + (status === 'UNKNOWN' ? summary.gapMs : 0);
+    status_seconds[status] = Math.round(ms) / 1000;
   });
   return {
     from: isoUtc(bucket.fromMs),

@@ -1,4 +1,3 @@
-import { STATUSES } from '../../core/alerts/alert.ts';
 import { METRICS } from '../../core/metrics.ts';
 import type { HistoryPage, StepValue } from '../../core/ports.ts';
 import { emptyPage } from '../samples/chunk.ts';
@@ -11,7 +10,7 @@ export class StepTable {
   readonly value: StepValue;
   count = 0;
   readonly startMs: Float64Array;
-  /** Index into STATUSES of the worst status; UNKNOWN ranks lowest. */
+  /** Index into STATUSES of the worst status. */
   readonly status: Uint8Array;
   /** By row, in the order of METRICS. */
   readonly counts: Float64Array;
@@ -32,14 +31,12 @@ export class StepTable {
 
   begin(startMs: number): void {
     this.startMs[this.count] = startMs;
-    this.status[this.count] = STATUSES.length - 1;
     this.count += 1;
   }
 
   addStatus(status: number): void {
     const row = this.count - 1;
-    const known = this.status[row] as number;
-    if (known === STATUSES.length - 1 || (status !== STATUSES.length - 1 && status > known)) this.status[row] = status;
+    if (status > (this.status[row] as number)) this.status[row] = status;
   }
 
   /** `value`: the sum of `count` values, or the lowest or the highest of them. */

@@ -26,6 +26,7 @@ function writeSummary(out: ByteWriter, summary: Summary, baseMs: number): void {
   out.signed(summary.firstMs - baseMs);
   out.signed(summary.lastMs - baseMs);
   out.double(summary.longestGapMs);
+  out.double(summary.gapMs);
   for (const milliseconds of summary.statusMs) out.double(milliseconds);
   for (const metric of summary.metrics) {
     out.unsigned(metric.count);
@@ -41,6 +42,7 @@ function readSummary(input: ByteReader, baseMs: number): Summary {
   summary.firstMs = baseMs + input.signed();
   summary.lastMs = baseMs + input.signed();
   summary.longestGapMs = input.double();
+  summary.gapMs = input.double();
   for (let i = 0; i < STATUSES.length; i += 1) summary.statusMs[i] = input.double();
   for (const metric of summary.metrics) {
     metric.count = input.unsigned();
@@ -87,11 +89,11 @@ export function decodeMinuteTable(blob: Uint8Array, hourMs: number, value: StepV
   for (let left = count; left > 0; left -= 1) {
     const minute = input.unsigned();
     if (minute > 59) throw new RangeError('no such minute');
-    table.begin(hourMs + minute * MINUTE_MS);
     if (input.unsigned() === 0) continue;
-    input.unsigned(); // First and last time, and the longest gap.
+    table.begin(hourMs + minute * MINUTE_MS);
+    input.unsigned(); // First and last time, the longest gap and the time in gaps.
     input.unsigned();
-    input.skipDoubles(1);
+    input.skipDoubles(2);
     for (let status = 0; status < STATUSES.length; status += 1) if (input.double() > 0) table.addStatus(status);
     for (let m = 0; m < METRICS.length; m += 1) {
       const readings = input.unsigned();

@@ -25,7 +25,9 @@ export interface Summary {
   firstMs: number;
   lastMs: number;
   longestGapMs: number;
-  /** Milliseconds in each status, in the order of STATUSES; gaps beyond three periods count as UNKNOWN. */
+  /** Milliseconds in gaps beyond three periods. */
+  gapMs: number;
+  /** Milliseconds in each status of a sample, in the order of STATUSES. */
   readonly statusMs: number[];
   /** In the order of METRICS. */
   readonly metrics: MetricSummary[];
@@ -42,6 +44,7 @@ export function emptySummary(): Summary {
     firstMs: 0,
     lastMs: 0,
     longestGapMs: 0,
+    gapMs: 0,
     statusMs: STATUSES.map(() => 0),
     metrics: METRICS.map(() => ({ count: 0, sum: 0, sumOfSquares: 0, min: Infinity, max: -Infinity, last: 0 })),
   };
@@ -63,7 +66,7 @@ function addStatusMs({ statusMs }: Summary, index: number, ms: number): void {
 export function addGap(summary: Summary, fromMs: number, toMs: number, periodMs: number, events: readonly ClockEvent[]): void {
   const gap = Math.max(0, toMs - fromMs - skippedMs(events, fromMs, toMs));
   if (gap > summary.longestGapMs) summary.longestGapMs = gap;
-  if (gap > STALE_AFTER_PERIODS * periodMs) addStatusMs(summary, UNKNOWN, gap - periodMs);
+  if (gap > STALE_AFTER_PERIODS * periodMs) summary.gapMs += gap - periodMs;
 }
 
 /**
@@ -108,6 +111,7 @@ export function addStretch(into: Summary, later: Summary, periodMs: number, even
   into.received += later.received;
   into.lastMs = later.lastMs;
   into.longestGapMs = Math.max(into.longestGapMs, later.longestGapMs);
+  into.gapMs += later.gapMs;
   for (let i = 0; i < STATUSES.length; i += 1) addStatusMs(into, i, later.statusMs[i] as number);
   for (let i = 0; i < METRICS.length; i += 1) {
     const a = into.metrics[i] as MetricSummary;
@@ -126,10 +130,9 @@ export function mergeAllHistograms(into: Histograms, from: Histograms): void {
   for (let i = 0; i < METRICS.length; i += 1) mergeHistograms(into[i] as Histogram, from[i] as Histogram);
 }
 
-/** Index of the worst status measured in the span; that of UNKNOWN if none was. */
-export function worstOfSummary({ statusMs }: Summary): number {
-  const worst = statusMs.findLastIndex((ms, index) => index !== UNKNOWN && ms > 0);
-  return worst < 0 ? UNKNOWN : worst;
+/** Index of the worst status of a sample in the span; that of UNKNOWN if there is none. */
+export function worstOfSummary({ received, statusMs }: Summary): number {
+  return received === 0 ? UNKNOWN : statusMs.findLastIndex((ms) => ms > 0);
 }
 
 /** Null if nothing was measured. */

@@ -6,7 +6,7 @@ import type { Row } from './rows.ts';
 
 // The expected answers of history and aggregate, computed naively from all samples. Rows ascend in time.
 
-const WORST_FIRST: readonly Status[] = ['CRITICAL', 'ERROR', 'WARNING', 'OK', 'UNKNOWN'];
+const WORST_FIRST: readonly Status[] = ['CRITICAL', 'ERROR', 'UNKNOWN', 'WARNING', 'OK'];
 
 export function expectedHistory(rows: readonly Row[], { fromMs, toMs, stepMs, order, value = 'mean' }: Omit<HistoryQuery, 'limit'>): Row[] {
   if (stepMs === null) {

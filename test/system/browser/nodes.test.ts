@@ -79,6 +79,14 @@ t.test('the wall shows all nodes at a glance, and the node view one of them in d
     .waitFor();
   await page.goBack();
   await tile('leg').filter({ hasText: 'UNKNOWN' }).filter({ hasText: 'ago' }).waitFor();
+  t.match(await page.locator('.tile').first().innerText(), 'leg', 'a node without data is before a WARNING');
+  const critical = alertOf('arm', '2', Date.now(), { severity: 'CRITICAL' });
+  service.remoteNodes.onAlert(critical);
+  await page.locator('header .mark.critical').waitFor();
+  await until('the title has the worst status', async () => /^CRITICAL/.test(await page.title()), { describe: () => page.url() });
+  t.match(await page.locator('.tile').first().innerText(), 'arm', 'and after a CRITICAL, which it does not hide');
+  service.remoteNodes.onAlert({ ...critical, resolved: true, timestamp: new Date().toISOString() });
+  await page.locator('header .mark.critical').waitFor({ state: 'detached' });
   await page.goForward();
   await page.locator('.alerts').filter({ hasText: 'ERROR' }).waitFor();
   isLegThere = true;

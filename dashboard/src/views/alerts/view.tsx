@@ -1,5 +1,6 @@
 import './style.css';
 import type { VNode } from 'preact';
+import { SEVERITIES } from '../../../../src/core/alerts/alert.ts';
 import { duration } from '../../format.ts';
 import { messages } from '../../messages/messages.ts';
 import { type Episode, type EpisodeFilter, episodesOf, inOrder, matches } from '../../model/episodes.ts';
@@ -10,12 +11,11 @@ import { Failure, useRequest } from '../../page/request.tsx';
 import { hrefOf, replaceRoute } from '../../page/route.ts';
 import { Time } from '../../page/time.tsx';
 import { alertTitle, metricName } from '../../text.ts';
-import type { Alert, Severity } from '../../types.ts';
+import type { Alert } from '../../types.ts';
 import type { View, ViewProps } from '../view.ts';
 import { EpisodePage } from './episode-page.tsx';
 
 const PERIODS: Readonly<Record<string, number>> = { '24h': 24, '7d': 168, '30d': 720 };
-const SEVERITIES: readonly Severity[] = ['CRITICAL', 'ERROR', 'WARNING'];
 
 /** Open and past alerts of all nodes with filters, or one of them. */
 function Alerts(props: ViewProps): VNode {
@@ -134,7 +134,7 @@ function Filters({ episodes, filter, period, query }: FiltersProps): VNode {
         label={text.severity}
         name="severity"
         value={filter.severity ?? ''}
-        options={[['', text.all], ...SEVERITIES.map((one) => [one, messages.status[one].word] as const)]}
+        options={[['', text.all], ...SEVERITIES.toReversed().map((one) => [one, messages.status[one].word] as const)]}
         onChange={set}
       />
       <Choice

@@ -1,8 +1,7 @@
+import { worstFirst } from '../../../../src/core/alerts/alert.ts';
 import { nodeOfAlert } from '../../model/alert-book.ts';
 import type { Moment, Span } from '../../page/chart.tsx';
-import type { Alert, Severity, StatusDocument } from '../../types.ts';
-
-const WORST_FIRST: readonly Severity[] = ['CRITICAL', 'ERROR', 'WARNING'];
+import type { Alert, StatusDocument } from '../../types.ts';
 
 /** The alerts of a node in a time range, oldest first, from their changes. */
 export function spansIn(changes: readonly Alert[], node: string | null, fromMs: number, toMs: number): Span[] {
@@ -11,11 +10,11 @@ export function spansIn(changes: readonly Alert[], node: string | null, fromMs: 
     if (nodeOfAlert(alert.alert_id) !== node) continue;
     const known = spans.get(alert.alert_id);
     const atMs = Date.parse(alert.timestamp);
-    const severity = WORST_FIRST.find((one) => one === alert.severity || one === known?.severity) ?? alert.severity;
+    const isWorse = known === undefined || worstFirst(alert.severity, known.severity) < 0;
     spans.set(alert.alert_id, {
       id: alert.alert_id,
       metric: alert.metric,
-      severity,
+      severity: isWorse ? alert.severity : known.severity,
       // The alert was raised before the requested changes.
       fromMs: known?.fromMs ?? (alert.resolved ? Number.NEGATIVE_INFINITY : atMs),
       toMs: alert.resolved ? atMs : null,

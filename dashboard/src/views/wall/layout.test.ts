@@ -1,7 +1,7 @@
 import t from 'tap';
 import type { Tile } from '../../model/fleet.ts';
 import type { Status } from '../../types.ts';
-import { gapPx, layoutOf, tileTextPx, worstFirst } from './layout.ts';
+import { gapPx, inWallOrder, layoutOf, tileTextPx } from './layout.ts';
 
 const tile = (node: string, status: Status, leftMs: number | null = null): Tile => ({
   node,
@@ -46,7 +46,7 @@ t.test('tiles stay readable with any number of nodes and on any screen', async (
 });
 
 t.test('the worst nodes are first, and nodes that left are last', async (t) => {
-  const names = worstFirst([
+  const names = inWallOrder([
     tile('robot-10', 'OK'),
     tile('robot-2', 'OK'),
     tile('robot-3', 'WARNING'),

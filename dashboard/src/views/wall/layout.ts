@@ -1,5 +1,5 @@
+import { worstFirst } from '../../../../src/core/alerts/alert.ts';
 import { compareNames, type Tile } from '../../model/fleet.ts';
-import type { Status } from '../../types.ts';
 
 /** Up to this many nodes share the screen, without scrolling. */
 export const MAX_FITTED = 40;
@@ -42,10 +42,9 @@ export function tileTextPx(count: number, columns: number, width: number, height
   return Math.min((0.1 * (width - gap * (columns - 1))) / columns, (0.18 * (height - gap * (rows - 1))) / rows);
 }
 
-const ORDER: readonly Status[] = ['CRITICAL', 'ERROR', 'UNKNOWN', 'WARNING', 'OK'];
-
 /** The worst first, nodes that have left last; then by name, so that tiles change places only when a status changes. */
-export function worstFirst(tiles: readonly Tile[]): Tile[] {
-  const rank = ({ leftMs, status }: Tile): number => (leftMs !== null ? ORDER.length : ORDER.indexOf(status));
-  return tiles.toSorted((a, b) => rank(a) - rank(b) || compareNames(a.node, b.node));
+export function inWallOrder(tiles: readonly Tile[]): Tile[] {
+  const hasLeft = ({ leftMs }: Tile): number => Number(leftMs !== null);
+  const byStatus = (a: Tile, b: Tile): number => hasLeft(a) - hasLeft(b) || (hasLeft(a) ? 0 : worstFirst(a.status, b.status));
+  return tiles.toSorted((a, b) => byStatus(a, b) || compareNames(a.node, b.node));
 }

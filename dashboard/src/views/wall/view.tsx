@@ -11,7 +11,7 @@ import { metricName } from '../../text.ts';
 import { METRICS, type Metric, type Status } from '../../types.ts';
 import type { View, ViewProps } from '../view.ts';
 import { useFullScreen } from './full-screen.ts';
-import { gapPx, layoutOf, tileTextPx, worstFirst } from './layout.ts';
+import { gapPx, inWallOrder, layoutOf, tileTextPx } from './layout.ts';
 
 /** All nodes as tiles, the worst first, to be read from across the room. */
 function Wall({ link, nowMs, state, tiles }: ViewProps): VNode {
@@ -20,7 +20,7 @@ function Wall({ link, nowMs, state, tiles }: ViewProps): VNode {
   const { isDimmed, isFull, problem, toggleDim, toggleFull } = useFullScreen(wall);
   const size = useSize(list);
   const isGone = link.state === 'gone';
-  const shown = worstFirst(isGone ? tiles.map((tile) => ({ ...tile, status: 'UNKNOWN' as const })) : tiles);
+  const shown = inWallOrder(isGone ? tiles.map((tile) => ({ ...tile, status: 'UNKNOWN' as const })) : tiles);
   const { columns, isFitted } = layoutOf(shown.length, size.width, size.height);
   const alerts = worstOpenByNode(state.book);
   const text = messages.wall;
