@@ -1,6 +1,6 @@
 /**
  * npm run screenshots: takes pictures of every view at three sizes for the documentation, in Chromium, from the service with its store, and
- * writes them to docs/images. The data is invented: a lesson of three hours with five robots, of which robot-3 gets warm.
+ * writes them to docs/images. The data is invented: a lesson of three hours with five robots, of which robot_3 gets warm.
  */
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,8 +14,8 @@ import { CHROMIUM, launchBrowser } from '../testkit/browser.ts';
 import { InProcessService, statusOf, TestClocks } from '../testkit/service/remote-nodes.ts';
 import { ROOT } from '../testkit/service/service.ts';
 
-const LOCAL = 'classroom-pi';
-const ROBOTS = ['robot-1', 'robot-2', 'robot-3', 'robot-4', 'robot-5'];
+const LOCAL = 'classroom_pi';
+const ROBOTS = ['robot_1', 'robot_2', 'robot_3', 'robot_4', 'robot_5'];
 const HOST = { hostname: LOCAL, model: 'Raspberry Pi 5 Model B' };
 const MACHINE = {
   os: 'Debian GNU/Linux 12',
@@ -29,9 +29,9 @@ const MACHINE = {
 const LESSON_SECONDS = 3 * 3600;
 const VIEWS: Readonly<Record<string, string>> = {
   wall: '#/wall',
-  node: '#/nodes/robot-3?range=1h',
+  node: '#/nodes/robot_3?range=1h',
   alerts: '#/alerts',
-  alert: '#/alerts/robot-3%2Ftemperature%2F01',
+  alert: '#/alerts/robot_3%2Ftemperature%2F01',
   system: '#/system',
 };
 const SIZES = {
@@ -104,9 +104,9 @@ function writeJobs(dataFolder: string): void {
 
 /** Alerts of the lesson that were resolved. */
 const PAST = [
-  { robot: 'robot-1', second: 2400, lasts: 95 },
-  { robot: 'robot-5', second: 5200, lasts: 310 },
-  { robot: 'robot-2', second: 8100, lasts: 40 },
+  { robot: 'robot_1', second: 2400, lasts: 95 },
+  { robot: 'robot_5', second: 5200, lasts: 310 },
+  { robot: 'robot_2', second: 8100, lasts: 40 },
 ];
 
 /** The values of a robot in a second of the lesson: a load that follows the exercises, and a temperature that follows the load. */

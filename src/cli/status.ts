@@ -112,15 +112,15 @@ function shutdownLines({
 /** Lines of the status page: the status first, then the four metrics, the alerts, the remote nodes and the service itself. */
 function page({ status: document, health, alerts }: Answers, base: string): string[] {
   const { host, publish, storage, power } = document;
+  const local = document.nodes.find((node) => node.local)?.node_name;
   const machine = host ? `${host.hostname} (${[host.model, host.os].filter((part) => part !== 'unknown').join(', ')})` : 'this machine';
-  const lines = [`${document.status}  ${machine}`, ''];
+  const lines = [`${document.status}  ${local === undefined ? '' : `${local} on `}${machine}`, ''];
   for (const metric of METRICS) {
     const value = health?.[metric] ?? null;
     const unit = metric === 'temperature' ? '°C' : '%';
     lines.push(`  ${LABELS[metric].padEnd(12)} ${value === null ? 'unavailable' : `${value.toFixed(1).padStart(6)} ${unit}`}`);
   }
   lines.push('', alerts.length === 0 ? '  No open alerts' : '  Open alerts:');
-  const local = document.nodes.find((node) => node.local)?.node_name;
   for (const { alert_id, metric, severity, threshold, timestamp, value } of alerts) {
     const node = nodeOfAlertId(alert_id);
     const whose = node === local ? '' : `${node}: `;
