@@ -25,7 +25,7 @@ export function newestBackup(names: readonly string[], nowMs: number): number | 
 
 export function evaluateBackup({ dataSinceMs, maxAgeHours, newestMs, nowMs }: BackupFacts): CheckResult {
   const allowedMs = maxAgeHours * HOUR_MS;
-  const remedy = 'edge-health ops list shows its last run; edge-health ops backup_logs makes one now';
+  const remedy = 'sudo edge-health ops list shows its last run; sudo edge-health ops backup_logs makes one now';
   if (newestMs === null) {
     const { note, warning } = resultsFor('backup', { newest: null, age_hours: null });
     return dataSinceMs === null || nowMs - dataSinceMs <= allowedMs ? note('none yet') : warning('none', remedy);

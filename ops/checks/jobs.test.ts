@@ -42,7 +42,7 @@ t.test('reports jobs whose last run failed', async (t) => {
     name: 'job backup_logs',
     status: 'WARNING',
     message: 'its run of 2026-03-04T00:00:00.000Z ended with CRITICAL: the disk is full',
-    remedy: 'edge-health ops list; edge-health ops backup_logs',
+    remedy: 'sudo edge-health ops list; sudo edge-health ops backup_logs',
   });
   t.same(
     others.map(({ name, status }) => [name, status]),

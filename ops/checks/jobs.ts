@@ -12,7 +12,10 @@ export function evaluateJobs(jobs: OpsDocument['jobs']): CheckResult[] {
       if (last === null) return ok('has not run yet');
       if (!last.failed) return ok(`${last.status}, started ${last.started}`);
       const line = last.lines[0] === undefined ? '' : `: ${last.lines[0]}`;
-      return warning(`its run of ${last.started} ended with ${last.status}${line}`, `edge-health ops list; edge-health ops ${name}`);
+      return warning(
+        `its run of ${last.started} ended with ${last.status}${line}`,
+        `sudo edge-health ops list; sudo edge-health ops ${name}`,
+      );
     });
 }
 

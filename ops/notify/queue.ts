@@ -204,7 +204,7 @@ export class QueueWorker {
     const message = this.#options.file.state.messages[id];
     if (!message) return { kind: 'final', detail: 'its content is missing' };
     if (dropped === 0) return this.channel.send(message, this.#ending.signal);
-    const note = `${dropped} earlier notification${dropped === 1 ? '' : 's'} could not be delivered: see edge-health ops notify.`;
+    const note = `${dropped} earlier notification${dropped === 1 ? '' : 's'} could not be delivered: see: sudo edge-health ops notify.`;
     return this.channel.send({ ...message, notes: [...message.notes, note] }, this.#ending.signal);
   }
 
