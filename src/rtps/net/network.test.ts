@@ -1,4 +1,5 @@
-import { createSocket, type Socket } from 'node:dgram';
+import { createSocket, Socket } from 'node:dgram';
+import { mock } from 'node:test';
 import t, { type Test } from 'tap';
 import { reserveDomain } from '../../../testkit/network/domain.ts';
 import { until } from '../../../testkit/wait.ts';
@@ -167,4 +168,46 @@ t.test('without a free port `open` rejects and leaves no socket open', async (t)
   const network = new UdpNetwork(true);
   await t.rejects(network.open(MAX_DOMAIN, { onDatagram: () => {}, onProblem: () => {} }), { message: /no free port .* domain 232/ });
   await t.rejects(network.open(MAX_DOMAIN, { onDatagram: () => {}, onProblem: () => {} }), { message: /no free port/ }, 'again');
+});
+
+/** Whether `close` was called; the address of a socket that is open and not bound is an error of its own. */
+function isClosed(socket: Socket): boolean {
+  try {
+    socket.address();
+    return false;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ERR_SOCKET_DGRAM_NOT_RUNNING';
+  }
+}
+
+t.test('no socket is left open by a port that is in use, nor by an error', async (t) => {
+  const domain = await reserveDomain(t);
+  const handler = { onDatagram: () => {}, onProblem: () => {} };
+  const taken = [ports.metaUnicast(domain, 0), ports.userUnicast(domain, 1)].map((port) => createSocket('udp4').bind(port, '127.0.0.1'));
+  t.teardown(() => {
+    for (const socket of taken) socket.close();
+  });
+  await Promise.all(taken.map((socket) => new Promise((done) => socket.once('listening', done))));
+  const { bind } = Socket.prototype;
+  let sockets: Socket[] = [];
+  let failing = Number.POSITIVE_INFINITY;
+  const mocked = mock.method(Socket.prototype, 'bind', function (this: Socket, ...given: unknown[]) {
+    sockets.push(this);
+    if (sockets.length < failing) return bind.apply(this, given as never);
+    process.nextTick(() => this.emit('error', Object.assign(new Error('bind EMFILE'), { code: 'EMFILE' })));
+    return this;
+  });
+  t.teardown(() => mocked.mock.restore());
+  const network = new UdpNetwork(true);
+  t.equal((await network.open(domain, handler)).meta, ports.metaUnicast(domain, 2), 'the first two participant indexes are in use');
+  t.equal(sockets.filter((socket) => !isClosed(socket)).length, 4, 'the group, discovery, samples, and hosts that may be unreachable');
+  const needed = sockets.length;
+  network.close();
+  t.ok(sockets.every(isClosed));
+  for (failing = 1; failing <= needed; failing += 1) {
+    sockets = [];
+    await t.rejects(network.open(domain, handler), { code: 'EMFILE' });
+    t.equal(sockets.length, failing);
+    t.ok(sockets.every(isClosed), `after an error of socket ${failing}`);
+  }
 });

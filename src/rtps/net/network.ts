@@ -101,6 +101,8 @@ export class UdpNetwork implements Network {
   #wasReadable = true;
   #handler: DatagramHandler | null = null;
   readonly #intake = new Intake((datagram, source, isGroup) => this.#handler?.onDatagram(datagram, source, isGroup));
+  /** All sockets bound since `open`, so that `close` also closes those of an `open` that failed. */
+  readonly #bound: Socket[] = [];
   #group: Socket | null = null;
   #sockets: Readonly<Record<Channel, Socket>> | null = null;
   /** Socket for hosts that may be unreachable. */
@@ -194,7 +196,7 @@ export class UdpNetwork implements Network {
 
   close(): void {
     this.#intake.close();
-    for (const socket of [this.#group, this.#sockets?.meta, this.#sockets?.user, this.#unreachable]) attempt(() => socket?.close());
+    for (const socket of this.#bound.splice(0)) attempt(() => socket.close()); // Fails for those that are closed.
     this.#group = null;
     this.#sockets = null;
     this.#unreachable = null;
@@ -239,11 +241,16 @@ export class UdpNetwork implements Network {
         // Only addresses are used, never names; the default lookup would delay each send by a turn of the event loop.
         lookup: (address, _options, done) => done(null, address, 4),
       });
-      socket.once('error', reject);
+      const fail = (error: Error): void => {
+        socket.close();
+        reject(error);
+      };
+      socket.once('error', fail);
       socket.on('message', (datagram, source) => this.#intake.take(datagram, source, isGroup));
       const address = this.#localhostOnly && !isGroup ? LOOPBACK : '0.0.0.0';
       socket.bind(port, address, () => {
-        socket.removeListener('error', reject);
+        this.#bound.push(socket);
+        socket.removeListener('error', fail);
         socket.on('error', (error: NodeJS.ErrnoException) => this.#handler?.onProblem('socket error', { port, error: error.code }));
         resolve(socket);
       });
