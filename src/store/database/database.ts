@@ -85,8 +85,12 @@ function checkFile(path: string): void {
   accessSync(path, constants.R_OK | constants.W_OK);
   const header = Buffer.alloc(100);
   const descriptor = openSync(path, 'r');
-  const length = readSync(descriptor, header, 0, 100, 0);
-  closeSync(descriptor);
+  let length: number;
+  try {
+    length = readSync(descriptor, header, 0, 100, 0);
+  } finally {
+    closeSync(descriptor);
+  }
   if (length === 0) throw new Unusable('empty file');
   if (length < 100 || header.toString('latin1', 0, MAGIC.length) !== MAGIC) throw new Unusable('not a database');
   const pageSize = header.readUInt16BE(16) === 1 ? 65_536 : header.readUInt16BE(16);
@@ -347,9 +351,14 @@ export class DatabaseFile {
     const opened = openDatabase(path, nowMs());
     if (opened.quarantined) onQuarantined(opened.quarantined.path, opened.quarantined.reason);
     this.#switchTo(opened.db);
-    this.#descriptor = openSync(path, 'r');
-    this.#inode = statSync(path).ino;
-    this.#logInode = inodeOf(`${path}-wal`);
+    try {
+      this.#descriptor = openSync(path, 'r');
+      this.#inode = statSync(path).ino;
+      this.#logInode = inodeOf(`${path}-wal`);
+    } catch (error) {
+      this.#switchToStandIn(); // Left open, this database would lock out the next attempt.
+      throw error;
+    }
   }
 
   #switchTo(db: DatabaseSync): void {
