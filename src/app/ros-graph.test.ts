@@ -153,3 +153,16 @@ t.test('open alerts beyond a late subscriber’s depth take turns, one per secon
   }
   t.equal(seen.size, 15);
 });
+
+t.test('an unexpected error while joining is the reason for being off the graph', async (t) => {
+  const graph = new RosGraph({
+    domainId: 0,
+    choose: () => Promise.reject(new Error('EACCES: permission denied')),
+    create: () => t.fail('no transport was chosen') as never,
+    embeddedInstead: true,
+    log: () => undefined,
+  });
+  await started(graph);
+  t.match(graph.state(), { transport: 'off', problem: 'EACCES: permission denied' });
+  await graph.stop();
+});

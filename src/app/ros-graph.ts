@@ -61,7 +61,7 @@ export class RosGraph implements Publisher {
 
   /** Begins to join; the result is logged and in `state`. */
   start(): void {
-    this.#joining = this.#join();
+    this.#joining = this.#join().catch((error: Error) => this.#disable(error.message, true));
   }
 
   async stop(): Promise<void> {

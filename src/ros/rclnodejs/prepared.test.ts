@@ -1,5 +1,5 @@
-import { chmodSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { chmodSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import t from 'tap';
 import { environmentFor, findPrepared, findRos, interfaceHash, preparedKey, preparedKeys, rclnodejsVersion } from './prepared.ts';
 import { fakePaths, fakePrefix, fakePrepared, sourcedEnvironment, write } from './testing/trees.ts';
@@ -91,6 +91,13 @@ t.test('a folder writable by other users is not used', async (t) => {
     chmodSync(open, 0o755);
   }
   t.match(findPrepared('jazzy', paths), { folder });
+});
+
+t.test('a folder whose owner cannot be determined is not used', async (t) => {
+  const paths = fakePaths(t);
+  const loop = join(dirname(paths.interfaces), 'loop');
+  symlinkSync('loop', loop);
+  t.match(findPrepared('jazzy', { ...paths, preparedRoot: loop }), { reason: /loop\/jazzy-.* is not used: .*ELOOP/ });
 });
 
 t.test('a prepared copy for earlier interfaces is outdated', async (t) => {

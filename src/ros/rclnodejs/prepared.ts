@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, type Stats, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { findSourcedRos, type SourcedRos } from './sourced-environment.ts';
 
@@ -125,7 +125,12 @@ export function findPrepared(distro: string, paths: RosPaths): Prepared | { read
 /** Why other users may have put code into one of these folders; null: they cannot have, or a folder does not exist. */
 export function trustProblem(folders: readonly string[], { owners }: Pick<RosPaths, 'owners'>): string | null {
   for (const folder of folders) {
-    const stats = statSync(folder, { throwIfNoEntry: false });
+    let stats: Stats | undefined;
+    try {
+      stats = statSync(folder, { throwIfNoEntry: false });
+    } catch (error) {
+      return `its owner cannot be determined: ${(error as Error).message}`;
+    }
     if (!stats) return null;
     if (!owners.includes(stats.uid)) return `${folder} belongs to user ${stats.uid}; remove it`;
     if ((stats.mode & 0o022) !== 0) return `other users can write to ${folder}; remove it`;

@@ -1,4 +1,4 @@
-import { chmodSync, rmSync } from 'node:fs';
+import { chmodSync, mkdirSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { temporaryFolder } from '../../../testkit/folder.ts';
@@ -52,6 +52,21 @@ t.test('a broken distribution is reported with the reason', async (t) => {
     ['another distribution', { ...good, ROS_DISTRO: 'humble' }, /ROS_DISTRO is humble, but .* is jazzy/],
   ];
   for (const [what, environment, reason] of cases) t.match(look(environment), { state: 'broken', reason }, what);
+});
+
+t.test('folders of the environment that cannot be searched are skipped, as by the dynamic linker', async (t) => {
+  const prefix = fakePrefix(t);
+  const folder = temporaryFolder(t);
+  symlinkSync('loop', join(folder, 'loop'));
+  // A folder without permission gives the same error to every user but root.
+  const unusable = [join(folder, 'loop'), join(folder, 'x'.repeat(300)), join(prefix, 'share/rcl/package.xml')];
+  const good = sourcedEnvironment(prefix);
+  const all = { ...good, AMENT_PREFIX_PATH: [...unusable, prefix].join(':'), LD_LIBRARY_PATH: [...unusable, `${prefix}/lib`].join(':') };
+  t.match(look(all), { state: 'sourced', librcl: join(prefix, 'lib/librcl.so') });
+  t.match(look({ ...good, LD_LIBRARY_PATH: unusable.join(':') }), { state: 'broken', reason: /librcl\.so is not found/ });
+  rmSync(join(prefix, 'share/rcl/package.xml'));
+  mkdirSync(join(prefix, 'share/rcl/package.xml'));
+  t.match(look(good), { state: 'sourced' }, 'a manifest that cannot be read decides nothing');
 });
 
 t.test('the middleware that RMW_IMPLEMENTATION names is checked', async (t) => {

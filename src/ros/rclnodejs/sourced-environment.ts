@@ -85,8 +85,13 @@ function list(path: string | undefined): string[] {
   return (path ?? '').split(':').filter((entry) => entry !== '');
 }
 
+/** False for a path that cannot be searched (EACCES, ELOOP), which `throwIfNoEntry` does not cover; the dynamic linker skips it as well. */
 function isFile(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
+  try {
+    return statSync(path).isFile();
+  } catch {
+    return false;
+  }
 }
 
 /** Checks the ELF header (System V ABI): magic, class 2 for 64 bits, machine in octets 18 and 19. Null: no problem. */
@@ -106,6 +111,10 @@ function libraryProblem(file: string): string | null {
 function rclMajor(prefixes: readonly string[]): number | null {
   const manifest = inPrefixes(prefixes, 'share/rcl/package.xml');
   if (manifest === null) return null;
-  const version = /<version>\s*(\d+)\./.exec(readFileSync(manifest, 'utf8'));
-  return version ? Number(version[1]) : null;
+  try {
+    const version = /<version>\s*(\d+)\./.exec(readFileSync(manifest, 'utf8'));
+    return version ? Number(version[1]) : null;
+  } catch {
+    return null;
+  }
 }
