@@ -127,7 +127,8 @@ export class Service {
         log,
       }),
     });
-    const sources = [this.#temperature, disk, new CpuSource(procRoot, now), new MemorySource(procRoot)];
+    const memory = new MemorySource(procRoot);
+    const sources = [this.#temperature, disk, new CpuSource(procRoot, now), memory];
     this.#sampler = new Sampler(
       sources.map((source) => new Probe(source, now)),
       clocks,
@@ -155,6 +156,7 @@ export class Service {
       sampler: this.#sampler,
       temperature: this.#temperature,
       disks: () => this.#disks,
+      memory,
       power: new PowerSource(sysRoot, now),
       store: this.#store,
       inventoryProgram: PROGRAMS.inventory,

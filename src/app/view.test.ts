@@ -28,6 +28,7 @@ t.test('the counts of one /status belong together although parts of it take time
     disks: () => [],
     // A sample is taken meanwhile.
     thresholds: () => ({}),
+    memory: { state: () => null },
     power: {
       read: async () => {
         samples += 1;

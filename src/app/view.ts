@@ -1,5 +1,6 @@
 import { readdir } from 'node:fs';
 import type { AddressInfo } from 'node:net';
+import type { MemorySource } from '../collect/memory.ts';
 import type { PowerSource } from '../collect/power.ts';
 import type { Sampler } from '../collect/sampler.ts';
 import type { TemperatureSource } from '../collect/temperature.ts';
@@ -30,6 +31,7 @@ export interface ViewOptions {
   readonly log: Log;
   /** Readings of the last sample. */
   readonly disks: () => readonly DiskReading[];
+  readonly memory: MemorySource;
   readonly power: PowerSource;
   readonly live: Live;
   readonly rate: RateMeter;
@@ -202,6 +204,7 @@ export class View implements ServiceView {
         age_seconds: state.age_seconds === null ? null : roundToMilliseconds(state.age_seconds),
         duration_seconds: Math.round(state.duration_seconds * 1e6) / 1e6,
       })),
+      memory: this.#options.memory.state(),
       disks: [...this.#options.disks()],
       temperature_sensor: choice && {
         sensor: choice.chosen?.id ?? null,

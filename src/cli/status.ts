@@ -120,6 +120,13 @@ function page({ status: document, health, alerts }: Answers, base: string): stri
     const unit = metric === 'temperature' ? '°C' : '%';
     lines.push(`  ${LABELS[metric].padEnd(12)} ${value === null ? 'unavailable' : `${value.toFixed(1).padStart(6)} ${unit}`}`);
   }
+  const { memory } = document;
+  if (memory && memory.huge_pages_bytes > 0) {
+    const gigabytes = (bytes: number): string => `${(bytes / 1e9).toFixed(1)} GB`;
+    lines.push(
+      `               ${gigabytes(memory.huge_pages_bytes)} of ${gigabytes(memory.total_bytes)} are reserved as huge pages, ${gigabytes(memory.huge_pages_free_bytes)} of them unused`,
+    );
+  }
   lines.push('', alerts.length === 0 ? '  No open alerts' : '  Open alerts:');
   for (const { alert_id, metric, severity, threshold, timestamp, value } of alerts) {
     const node = nodeOfAlertId(alert_id);

@@ -1,10 +1,10 @@
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { temporaryFolder } from '../../testkit/folder.ts';
-import { fixtureNames, materialiseFixture } from '../../testkit/machine/machines.ts';
+import { fixtureNames, materialiseFixture, writeTree } from '../../testkit/machine/machines.ts';
 import { toHundredths } from '../core/metrics.ts';
-import { MemorySource, parseMemoryPercent } from './memory.ts';
+import { MemorySource, parseMemoryPercent, parseReclaimableArc } from './memory.ts';
 
 function ask(source: MemorySource): Promise<{ problem: string | null; value: number }> {
   return new Promise((resolve) => source.read((error, value) => resolve({ problem: error?.message ?? null, value })));
@@ -56,6 +56,63 @@ t.test('a missing, empty or garbled meminfo is an error, and a valid one is read
   t.match(await ask(source), { problem: /ENOENT/ });
   writeFileSync(path, meminfo(400, 300));
   t.same(await ask(source), { problem: null, value: 25 });
+});
+
+/** arcstats as OpenZFS writes it. */
+function arcstats(size: number, minimum: number): string {
+  return `13 1 0x01 147 39984 7123456789 987654321\nname                            type data\nhits                            4    123\nc                               4    ${size}\nc_min                           4    ${minimum}\nc_max                           4    ${size}\nsize                            4    ${size}\n`;
+}
+
+t.test('of the ZFS cache, the part above its minimum is available', async (t) => {
+  t.equal(parseReclaimableArc(arcstats(25769803776, 1073741824)), 24 * 2 ** 20 - 2 ** 20);
+  t.equal(parseReclaimableArc(arcstats(1000, 2000)), 0, 'smaller than its minimum');
+  for (const text of ['', 'garbage', 'size 4 1000\n']) t.equal(parseReclaimableArc(text), 0, JSON.stringify(text));
+  const procRoot = temporaryFolder(t);
+  const source = new MemorySource(procRoot);
+  writeTree(procRoot, { meminfo: meminfo(32505856, 1258291), 'spl/kstat/zfs/arcstats': arcstats(25769803776, 1073741824) });
+  t.equal(toHundredths((await ask(source)).value), 21.94, 'from the first reading on');
+  t.match(source.state(), {
+    total_bytes: 32505856 * 1024,
+    available_bytes: (1258291 + 24117248) * 1024,
+    zfs_reclaimable_bytes: 24117248 * 1024,
+  });
+  writeTree(procRoot, { 'spl/kstat/zfs/arcstats': arcstats(1073741824, 1073741824) });
+  t.equal(toHundredths((await ask(source)).value), 96.13, 'followed');
+  writeTree(procRoot, { 'spl/kstat/zfs/arcstats': arcstats(2 ** 50, 0) });
+  t.equal((await ask(source)).value, 0, 'not more than all of it');
+  rmSync(join(procRoot, 'spl'), { recursive: true });
+  t.equal(toHundredths((await ask(source)).value), 96.13, 'the module was unloaded');
+  t.equal(source.state()?.zfs_reclaimable_bytes, null);
+  writeTree(procRoot, { 'spl/kstat/zfs/arcstats': arcstats(25769803776, 1073741824) });
+  let value = 0;
+  for (let reading = 0; reading < 60; reading += 1) value = (await ask(source)).value;
+  t.equal(toHundredths(value), 21.94, 'and loaded again');
+});
+
+t.test('the ZFS cache of the host is not memory of a container, whose meminfo is on a file system of its own', async (t) => {
+  const procRoot = temporaryFolder(t);
+  symlinkSync('/proc/meminfo', join(procRoot, 'meminfo'));
+  writeTree(procRoot, { 'spl/kstat/zfs/arcstats': arcstats(2 ** 50, 0) });
+  const source = new MemorySource(procRoot);
+  t.teardown(() => source.close());
+  t.match(await ask(source), { problem: null });
+  t.equal(source.state()?.zfs_reclaimable_bytes, null);
+});
+
+t.test('reserved huge pages are neither available nor hidden', async (t) => {
+  const procRoot = temporaryFolder(t);
+  const pages = 'HugePages_Total:    7168\nHugePages_Free:     7000\nHugePages_Rsvd:        0\nHugepagesize:       2048 kB\n';
+  const source = new MemorySource(procRoot);
+  t.equal(source.state(), null, 'before the first reading');
+  writeFileSync(join(procRoot, 'meminfo'), meminfo(16777216, 786432) + pages);
+  t.equal(toHundredths((await ask(source)).value), 95.31);
+  t.match(source.state(), { huge_pages_bytes: 14 * 2 ** 30, huge_pages_free_bytes: 7000 * 2 ** 21, zfs_reclaimable_bytes: null });
+  writeFileSync(join(procRoot, 'meminfo'), `${meminfo(16777216, 786432)}${pages}Hugetlb:        15728640 kB\n`);
+  await ask(source);
+  t.match(source.state(), { huge_pages_bytes: 15 * 2 ** 30 }, 'of all sizes');
+  writeFileSync(join(procRoot, 'meminfo'), meminfo(1000, 500));
+  await ask(source);
+  t.match(source.state(), { huge_pages_bytes: 0, huge_pages_free_bytes: 0 }, 'a kernel without huge pages');
 });
 
 t.test('reads the real /proc/meminfo repeatedly', async (t) => {

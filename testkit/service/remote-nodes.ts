@@ -7,6 +7,7 @@ import { LeftNodes } from '../../src/app/remote-nodes/left-nodes.ts';
 import type { RemoteNodeRules } from '../../src/app/remote-nodes/remote-node.ts';
 import { RemoteNodes } from '../../src/app/remote-nodes/remote-nodes.ts';
 import { View } from '../../src/app/view.ts';
+import { MemorySource } from '../../src/collect/memory.ts';
 import { PowerSource } from '../../src/collect/power.ts';
 import { Sampler } from '../../src/collect/sampler.ts';
 import { TemperatureSource } from '../../src/collect/temperature.ts';
@@ -190,6 +191,7 @@ export class InProcessService {
       sampler: new Sampler([], clocks, 1, () => undefined),
       temperature: new TemperatureSource(folder, null, now, log),
       disks: () => [],
+      memory: new MemorySource(folder),
       power: new PowerSource(folder, now),
       store: this.store,
       inventoryProgram: new URL('file:///none'),

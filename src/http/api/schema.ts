@@ -243,6 +243,16 @@ export const statusDocumentSchema = v.strictObject({
       failures: v.number(),
     }),
   ),
+  memory: nullable(
+    v.strictObject({
+      total_bytes: count('Memory of the machine.'),
+      available_bytes: count('Available to programs without swapping; `memory_percent` is the share of all other memory.'),
+      zfs_reclaimable_bytes: nullable(v.number(), 'Part of the ZFS cache (ARC) that counts as available; null: no ZFS.'),
+      huge_pages_bytes: count("Reserved as huge pages (`vm.nr_hugepages`): not available, and in no program's resident memory."),
+      huge_pages_free_bytes: count('Part of `huge_pages_bytes` that no program uses; pages of the default size only.'),
+    }),
+    'The last reading in detail; null: none yet.',
+  ),
   disks: described(v.array(diskSchema), 'The paths of `disk.paths`; `disk_percent` is the usage of the fullest.'),
   temperature_sensor: v.nullable(sensorSchema),
   power: v.strictObject({

@@ -69,7 +69,7 @@ export class Exposition {
 }
 
 function render(status: Omit<StatusDocument, 'rest'>, rest: StatusDocument['rest'], view: ServiceView): string {
-  const { collectors, host, power, process: own, publish, remote, ros, storage, version } = status;
+  const { collectors, host, memory, power, process: own, publish, remote, ros, storage, version } = status;
   const out = new Exposition();
   nodeMetrics(out, status.nodes, view);
   out.gauge(
@@ -98,6 +98,8 @@ function render(status: Omit<StatusDocument, 'rest'>, rest: StatusDocument['rest
     'Health statuses and alerts of remote nodes refused because of the limits.',
     remote && remote.refused + remote.alerts_refused,
   );
+  out.gauge('memory_huge_pages_bytes', 'Memory reserved as huge pages.', memory?.huge_pages_bytes ?? null);
+  out.gauge('memory_zfs_reclaimable_bytes', 'Part of the ZFS cache that counts as available.', memory?.zfs_reclaimable_bytes ?? null);
   out.gauge('undervoltage', 'Whether the power supply is too weak.', power.undervoltage === null ? null : Number(power.undervoltage));
   out.counter('cpu_throttle_events_total', 'Thermal throttling events of the CPU since boot.', power.throttle_events);
 
