@@ -89,9 +89,21 @@ t.test('steal is busy, iowait is idle', async (t) => {
 t.test('there is no percentage if no tick passed or a counter went backwards', async (t) => {
   const before: CpuTicks = { idle: 1000, total: 2000 };
   t.equal(cpuPercent(before, before), null);
-  t.equal(cpuPercent(before, { idle: 990, total: 2100 }), null, 'idle went backwards');
+  t.equal(cpuPercent(before, { idle: 900, total: 2000 }), null, 'idle went backwards');
   t.equal(cpuPercent(before, { idle: 900, total: 1900 }), null, 'all went backwards');
-  t.equal(cpuPercent(before, { idle: 1110, total: 2100 }), null, 'a busy counter went backwards');
+  t.equal(cpuPercent(before, { idle: 1200, total: 2050 }), null, 'a busy counter went backwards');
+});
+
+t.test('a counter that falls by a few ticks is not a lost reading', async (t) => {
+  const before = parseCpuTicks('cpu 1000 50 500 1000 500 20 20 30\n');
+  const after = (line: string): number | null => cpuPercent(before, parseCpuTicks(`cpu ${line}\n`));
+  t.equal(after('999 50 500 1200 500 20 20 30'), 0, 'user');
+  t.equal(after('1000 50 500 1200 500 19 18 30'), 0, 'irq and softirq');
+  t.equal(after('1000 50 500 1200 500 20 20 29'), 0, 'steal');
+  t.equal(after('1100 50 500 1120 480 20 20 30'), 50, 'iowait, and idle gets its ticks');
+  t.equal(after('1200 50 500 1040 450 20 20 30'), 100, 'iowait more than idle gains');
+  t.equal(after('1200 50 500 990 500 20 20 30'), 100, 'idle');
+  t.equal(after('1100 50 500 1000 0 20 20 30'), null, 'a core went offline');
 });
 
 t.test('the first reading has no value, the second one has', async (t) => {

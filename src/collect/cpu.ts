@@ -26,14 +26,16 @@ export function parseCpuTicks(text: string): CpuTicks {
 }
 
 /**
- * 100 × (1 − Δ(idle + iowait) / Δ(total)); null if no tick has passed, or if a counter went backwards, as iowait and the counters of a
- * container can. The next pair then begins with the newer reading.
+ * 100 × (1 − Δ(idle + iowait) / Δ(total)); null if no tick has passed, or if the counters were set back, as those of a container or of a
+ * core that goes offline can be. The next pair then begins with the newer reading. A fall by less than half of what passed is none:
+ * iowait may fall (proc_stat(5)), and the kernel's scaling of user and system time takes back a tick.
  */
 export function cpuPercent(before: CpuTicks, after: CpuTicks): number | null {
-  const total = after.total - before.total;
   const idle = after.idle - before.idle;
-  if (total <= 0 || idle < 0 || idle > total) return null;
-  return 100 * (1 - idle / total);
+  const busy = after.total - before.total - idle;
+  const passed = Math.max(idle, 0) + Math.max(busy, 0);
+  if (passed === 0 || 2 * Math.max(-idle, -busy) >= passed) return null;
+  return (100 * Math.max(busy, 0)) / passed;
 }
 
 /**
