@@ -52,6 +52,7 @@ t.test('this machine has a full row, every other node a short one', async (t) =>
     published_statuses: '990',
     remote_statuses: '',
     undervoltage: '',
+    undervoltage_events: '2',
     throttle_events: '3',
   });
   t.match(second, { node_name: 'robot_2', local: 'false', answered: 'true', status: 'UNKNOWN', stale: 'true', age_seconds: '99' });

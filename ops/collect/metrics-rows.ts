@@ -63,6 +63,7 @@ const SERVICE_COLUMNS: Readonly<Record<string, Column>> = {
   samples_pending: ofStatus(({ storage }) => storage.samples_pending),
   samples_lost: ofStatus(({ storage }) => storage.samples_lost),
   undervoltage: ofStatus(({ power }) => power.undervoltage),
+  undervoltage_events: ofStatus(({ power }) => power.undervoltage_events),
   throttle_events: ofStatus(({ power }) => power.throttle_events),
 };
 

@@ -80,6 +80,7 @@ const FIRST_SAMPLE_SECONDS = 0.25;
 export class Service {
   readonly #options: ServiceOptions;
   readonly #temperature: TemperatureSource;
+  readonly #power: PowerSource;
   readonly #sampler: Sampler;
   readonly #store: Store;
   readonly #judge: Judge;
@@ -128,6 +129,7 @@ export class Service {
       }),
     });
     const memory = new MemorySource(procRoot);
+    this.#power = new PowerSource(sysRoot, now, log);
     const sources = [this.#temperature, disk, new CpuSource(procRoot, now), memory];
     this.#sampler = new Sampler(
       sources.map((source) => new Probe(source, now)),
@@ -157,7 +159,7 @@ export class Service {
       temperature: this.#temperature,
       disks: () => this.#disks,
       memory,
-      power: new PowerSource(sysRoot, now),
+      power: this.#power,
       store: this.#store,
       inventoryProgram: PROGRAMS.inventory,
       remote: () => this.#remoteNodes.counts(),
@@ -249,7 +251,7 @@ export class Service {
     const { clocks, log } = this.#options;
     this.#supervision.setStatusLine('starting: opening the store');
     this.#live.addNames([this.#rules.nodeName]);
-    const sensors = this.#temperature.search();
+    const sensors = Promise.all([this.#temperature.search(), this.#power.search()]);
     void this.#hostNames.read();
     this.#sampler.start(FIRST_SAMPLE_SECONDS);
     try {
@@ -279,6 +281,7 @@ export class Service {
   async stop(): Promise<void> {
     this.#supervision.stop();
     this.#sampler.stop();
+    this.#power.close();
     await this.#shutdown.stop();
     this.#control.stop();
     this.#remoteNodes.stop();
@@ -320,6 +323,7 @@ export class Service {
   #onSample(sample: Sample): void {
     this.#clockCheck.check();
     this.#disks = sample.disks;
+    this.#power.sample();
     // Recorded and published after the sample, since that takes at least one turn.
     this.#publishAlerts(this.#judge.judge(sample));
     const { nodeName, thresholds } = this.#rules;

@@ -26,13 +26,12 @@ t.test('the counts of one /status belong together although parts of it take time
     dataPath: '/nonexistent',
     clocks: { monotonicSeconds: () => 0, wallMilliseconds: () => 0 },
     disks: () => [],
-    // A sample is taken meanwhile.
     thresholds: () => ({}),
     memory: { state: () => null },
-    power: {
-      read: async () => {
-        samples += 1;
-      },
+    power: { state: () => ({ lastUndervoltageSeconds: null }) },
+    // A sample is taken meanwhile.
+    shutdown: async () => {
+      samples += 1;
     },
     live: {
       nodes: () => [],
@@ -50,7 +49,6 @@ t.test('the counts of one /status belong together although parts of it take time
     },
     temperature: { choice: null },
     store: { clockEvents: async () => [], state: () => ({ quarantined: [] }) },
-    shutdown: async () => null,
     remote: () => null,
     ros: () => ({ published: { health_status: samples } }),
     controlSocket: () => null,

@@ -148,9 +148,8 @@ export class View implements ServiceView {
 
   async status(): Promise<Omit<StatusDocument, 'rest'>> {
     const { clocks, config, live, rate, sampler, store, temperature, version } = this.#options;
-    const [events, power, process, ops, shutdown] = await Promise.all([
+    const [events, process, ops, shutdown] = await Promise.all([
       store.clockEvents(CLOCK_EVENTS_SHOWN).catch(() => []), // `storage.error` has the reason.
-      this.#options.power.read(),
       ownProcess(),
       this.#jobs.read(),
       this.#options.shutdown(),
@@ -161,6 +160,7 @@ export class View implements ServiceView {
     const { taken, missed } = sampler.counts;
     const measured = rate.hertz(now);
     const choice = temperature.choice;
+    const { lastUndervoltageSeconds, ...power } = this.#options.power.state();
     const nodes = this.nodes();
     return {
       status: worstStatus([
@@ -212,7 +212,10 @@ export class View implements ServiceView {
         reason: choice.reason,
         rejected: choice.rejected.map(({ id, path, celsius, reason }) => ({ sensor: id, path, celsius, reason })),
       },
-      power,
+      power: {
+        ...power,
+        last_undervoltage: lastUndervoltageSeconds === null ? null : isoUtc(nowMs - Math.round((now - lastUndervoltageSeconds) * 1000)),
+      },
       clock_events: events.map(({ kind, timestamp_ms, delta_seconds }) => ({ kind, timestamp: isoUtc(timestamp_ms), delta_seconds })),
       storage: { ...store.state(), quarantined: [...store.state().quarantined] },
       ros: this.#options.ros(),

@@ -19,7 +19,7 @@ Exit codes: 0 a sensor was selected, 1 none, 64 wrong usage.`,
     const { chosen, reason, rejected } = chooseSensor(await findSensors(sysRoot), (options['sensor'] as string | undefined) ?? null);
     const power = await readPowerState(sysRoot);
     if (options['json']) {
-      printJson({ chosen, reason, rejected, power }, 2);
+      printJson({ chosen, reason, rejected, power: { undervoltage: power.undervoltage, throttle_events: power.throttle_events } }, 2);
       return chosen ? EXIT.ok : EXIT.failure;
     }
     const lines = chosen

@@ -154,6 +154,10 @@ function page({ status: document, health, alerts }: Answers, base: string): stri
   lines.push(...shutdownLines(document.shutdown));
   for (const key of document.config.restart_needed) lines.push(`  Restart      ${key}`);
   if (power.undervoltage) lines.push('  Power        UNDERVOLTAGE: the supply is too weak');
+  else if (power.undervoltage_events)
+    lines.push(
+      `  Power        undervoltage ${power.undervoltage_events} times since the service started, last at ${power.last_undervoltage}`,
+    );
   for (const path of storage.quarantined) lines.push(`  Quarantined  ${path}`);
   return lines;
 }

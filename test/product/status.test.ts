@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdirSync, rmdirSync, symlinkSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import type { Alert } from '../../src/core/alerts/alert.ts';
@@ -9,7 +9,7 @@ import { temporaryFolder } from '../../testkit/folder.ts';
 import { MachineTree } from '../../testkit/machine/machine-tree.ts';
 import { SmallDisk, whyNotMountable } from '../../testkit/machine/small-disk.ts';
 import { reserveDomain } from '../../testkit/network/domain.ts';
-import { startIn } from '../../testkit/service/rest.ts';
+import { sendRequest, startIn } from '../../testkit/service/rest.ts';
 import { ROOT, type RunningService } from '../../testkit/service/service.ts';
 
 // No status is better than the open alerts below it, wherever it is shown.
@@ -111,6 +111,38 @@ t.test('a disk that is unmounted is missing, also after a restart, and ends no a
   t.same((await restarted.json<AlertList>('/alerts?resolved=false')).data, both);
   const { disks } = await restarted.json<StatusDocument>('/status');
   t.match(disks[1], { path: disk.folder, percent: null, problem: /^nothing is mounted on / });
+});
+
+t.test('brown-outs and memory that no program uses are in /status, /metrics and the status page', async (t) => {
+  const machine = new MachineTree(t, 'pi4');
+  const alarm = join(machine.sysRoot, 'class/hwmon/hwmon1/in0_lcrit_alarm');
+  writeFileSync(alarm, '0\n');
+  const meminfo = join(machine.procRoot, 'meminfo');
+  const pages = 'HugePages_Total: 500\nHugePages_Free: 500\nHugepagesize: 2048 kB\n';
+  writeFileSync(meminfo, readFileSync(meminfo, 'utf8').replace(/^Huge.*\n/gm, '') + pages);
+  const service = await startIn(t, temporaryFolder(t), { arguments: machine.arguments });
+  const power = (undervoltage: boolean, events: number): Promise<StatusDocument> =>
+    service.until<StatusDocument>(
+      '/status',
+      (document) => document.power.undervoltage === undervoltage && document.power.undervoltage_events === events,
+    );
+  await power(false, 0);
+  for (const times of [1, 2]) {
+    writeFileSync(alarm, '1\n');
+    await power(true, times);
+    writeFileSync(alarm, '0\n');
+    await power(false, times);
+  }
+  const document = await service.json<StatusDocument>('/status');
+  t.ok(Date.parse(document.power.last_undervoltage ?? '') >= Date.parse(document.started));
+  t.match(document.memory, { huge_pages_bytes: 500 * 2 ** 21, huge_pages_free_bytes: 500 * 2 ** 21, zfs_reclaimable_bytes: null });
+  const { stdout } = await program(service, ['status']);
+  t.match(stdout, /undervoltage 2 times/);
+  t.match(stdout, /1\.0 GB of .* huge pages/);
+  const { body } = await sendRequest(service, 'GET', '/metrics');
+  t.match(body, /^edge_health_undervoltage 0$/m);
+  t.match(body, /^edge_health_undervoltage_events_total 2$/m);
+  t.match(body, /^edge_health_memory_huge_pages_bytes 1048576000$/m);
 });
 
 t.test('status --ports lists every port and socket to which others can send, and who can reach it', async (t) => {

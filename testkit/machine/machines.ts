@@ -17,6 +17,7 @@ export interface FixtureDescription {
     readonly cpus: number;
     readonly undervoltage: boolean | null;
     readonly packageThrottleCount: number | null;
+    readonly throttledCpus: readonly number[];
   };
   readonly notes: string;
 }

@@ -192,7 +192,7 @@ export class InProcessService {
       temperature: new TemperatureSource(folder, null, now, log),
       disks: () => [],
       memory: new MemorySource(folder),
-      power: new PowerSource(folder, now),
+      power: new PowerSource(folder, now, log),
       store: this.store,
       inventoryProgram: new URL('file:///none'),
       remote: () => this.remoteNodes.counts(),

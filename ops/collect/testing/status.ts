@@ -19,7 +19,7 @@ export function statusWith(more: Partial<CollectedStatus> = {}): CollectedStatus
     remote: null,
     open_alerts: { WARNING: 0, ERROR: 0, CRITICAL: 0 },
     publish: { configured_hertz: 1, measured_hertz: 1, samples: 1000, missed: 0 },
-    power: { undervoltage: null, throttle_events: 3 },
+    power: { undervoltage: null, undervoltage_events: 2, last_undervoltage: null, throttle_events: 3 },
     storage: { state: 'ok', size_bytes: 4096, samples_pending: 2, samples_lost: 0 },
     ros: { published: { health_status: 990 } },
     process: { resident_memory_bytes: 60_000_000, cpu_seconds: 4 },

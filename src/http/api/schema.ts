@@ -257,7 +257,15 @@ export const statusDocumentSchema = v.strictObject({
   temperature_sensor: v.nullable(sensorSchema),
   power: v.strictObject({
     undervoltage: nullable(v.boolean(), 'Raspberry Pi: supply below 4.63 V; null: not reported by the kernel.'),
-    throttle_events: nullable(v.number(), 'Intel: thermal throttling events since boot; null: not reported by the kernel.'),
+    undervoltage_events: nullable(
+      v.number(),
+      'Times that the supply fell below 4.63 V since the service started, sampled with the metrics; null: not reported by the kernel.',
+    ),
+    last_undervoltage: nullable(instant, 'When the supply was last below 4.63 V; null: not since the service started.'),
+    throttle_events: nullable(
+      v.number(),
+      'Thermal throttling events: on Intel since boot, each core and each package once; on a Raspberry Pi since the service started. Null: not reported by the kernel.',
+    ),
   }),
   clock_events: described(
     v.array(v.strictObject({ kind: v.picklist(['step', 'suspend']), timestamp: instant, delta_seconds: v.number() })),

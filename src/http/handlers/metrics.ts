@@ -101,7 +101,8 @@ function render(status: Omit<StatusDocument, 'rest'>, rest: StatusDocument['rest
   out.gauge('memory_huge_pages_bytes', 'Memory reserved as huge pages.', memory?.huge_pages_bytes ?? null);
   out.gauge('memory_zfs_reclaimable_bytes', 'Part of the ZFS cache that counts as available.', memory?.zfs_reclaimable_bytes ?? null);
   out.gauge('undervoltage', 'Whether the power supply is too weak.', power.undervoltage === null ? null : Number(power.undervoltage));
-  out.counter('cpu_throttle_events_total', 'Thermal throttling events of the CPU since boot.', power.throttle_events);
+  out.counter('undervoltage_events_total', 'Times that the supply fell below 4.63 V.', power.undervoltage_events);
+  out.counter('cpu_throttle_events_total', 'Thermal throttling events of the CPU.', power.throttle_events);
 
   out.gauge('storage_up', 'Whether the database is writable.', Number(storage.state === 'ok'));
   out.gauge('storage_size_bytes', 'Size of the database.', storage.size_bytes);
