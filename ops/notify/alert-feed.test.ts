@@ -187,6 +187,29 @@ t.test('polls alerts without the stream, each change once, and the stream contin
   ]);
 });
 
+t.test('reads the changes that a resumed stream cannot deliver, and reports if they cannot be read at all', async (t) => {
+  let isReadable = false;
+  const seen = await following(
+    t,
+    {
+      alerts: (_, response) => response.writeHead(isReadable ? 200 : 503).end(JSON.stringify({ data: [] })),
+      events: (_, response) => {
+        stream(response);
+        response.end();
+      },
+    },
+    'p0',
+  );
+  await until('it is reported', () => seen.links.includes('unreachable'), { describe: () => seen });
+  t.equal(seen.open.length, 0);
+  isReadable = true;
+  seen.recorded.push('a', 'b', 'c');
+  await until('they were read', () => seen.alerts.length >= 3, { describe: () => seen });
+  t.same(seen.alerts, ['a', 'b', 'c']);
+  const asked = seen.asked.length;
+  await until('the stream is opened again', () => seen.asked.slice(asked).includes('/events?events=alert p3'), { describe: () => seen });
+});
+
 t.test('detects another database while polling as well', async (t) => {
   const seen = await following(
     t,

@@ -54,6 +54,8 @@ export async function followAlerts(feed: AlertFeed): Promise<void> {
   };
   let isOpen = false;
   let changes = 0;
+  /** `changes` when the stream was opened. */
+  let changesBefore = 0;
   let settling: NodeJS.Timeout | undefined;
   const settle = (waitMs: number): void => {
     clearTimeout(settling);
@@ -82,6 +84,7 @@ export async function followAlerts(feed: AlertFeed): Promise<void> {
     },
     onOpen: () => {
       isOpen = true;
+      changesBefore = changes;
       enter('stream', null);
       settle(settleMs);
     },
@@ -96,10 +99,11 @@ export async function followAlerts(feed: AlertFeed): Promise<void> {
       clearTimeout(settling);
       const wasOpen = isOpen;
       isOpen = false;
-      if (wasOpen) return; // The stream is reopened before polling starts.
+      // A stream that worked is reopened before polling starts. The service also ends one whose missed changes it cannot read.
+      if (wasOpen && changes > changesBefore) return;
       try {
         await poll(feed);
-        enter('polling', error?.message ?? null);
+        if (!wasOpen) enter('polling', error?.message ?? null);
       } catch (pollError) {
         if (!signal.aborted) enter('unreachable', reasonOf(pollError));
       }

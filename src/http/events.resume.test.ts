@@ -74,21 +74,32 @@ class Remembered {
   }
 }
 
-/** The events that a client receives from the store when it resumes its stream after an id. */
-async function received(history: HistoryReader, lastEventId: string, filter: StreamFilter): Promise<{ id: string; json: string }[]> {
-  const hub = new EventHub({ history, max: 1 });
+/** What a client receives when it resumes its stream after an id. */
+async function resumed(hub: EventHub, lastEventId: string, filter: StreamFilter) {
   let text = '';
   const response = Object.assign(new EventEmitter(), {
     writeHead: () => undefined,
-    end: () => undefined,
+    end: (chunk = '') => {
+      text += chunk;
+      response.writableEnded = true;
+    },
     write: (chunk: string) => {
       text += chunk;
     },
-  }) as unknown as ServerResponse;
+    writableEnded: false,
+  });
   const request = { headers: {}, socket: { remoteAddress: '127.0.0.1' } } as IncomingMessage;
-  await hub.open({ request, response, store: new Semaphore(1) }, filter, lastEventId);
+  await hub.open({ request, response: response as unknown as ServerResponse, store: new Semaphore(1) }, filter, lastEventId);
+  const events = [...text.matchAll(/^id: (.+)\nevent: .+\ndata: (.+)$/gm)].map(([, id = '', json = '']) => ({ id, json }));
+  return { events, ids: [...text.matchAll(/^id: (.+)$/gm)].map(([, id = '']) => id), hasEnded: response.writableEnded };
+}
+
+/** The events that a client receives from the store when it resumes its stream after an id. */
+async function received(history: HistoryReader, lastEventId: string, filter: StreamFilter): Promise<{ id: string; json: string }[]> {
+  const hub = new EventHub({ history, max: 1 });
+  const { events } = await resumed(hub, lastEventId, filter);
   hub.stop();
-  return [...text.matchAll(/^id: (.+)\nevent: .+\ndata: (.+)$/gm)].map(([, id = '', json = '']) => ({ id, json }));
+  return events;
 }
 
 const event: fc.Arbitrary<Omit<RecordedEvent, 'cursor'>> = fc.record({
@@ -128,4 +139,50 @@ t.test('the position of an event kind outside of the filter does not advance', a
   const [event] = await received(store as unknown as HistoryReader, formatId(since, 0), { kinds: ['health'], node: null });
   t.same(parseId(event?.id ?? ''), { health: { segment: 9, sequence: 9 }, alert: since.alert });
   t.match(store.asked, [{ healthAfter: since.health, alertAfter: null, node: null }]);
+});
+
+t.test('a stream whose missed events cannot be read ends, and its client resumes it without a loss', async (t) => {
+  const events = Array.from({ length: 2500 }, (_, i): RecordedEvent => {
+    const kind = i % 50 === 0 ? 'alert' : 'health';
+    return { kind, node: 'a', cursor: { segment: 1, sequence: i + 1 }, json: String(i) };
+  });
+  const store = new Remembered(events);
+  let failures = 0;
+  /** The first query of every connection fails, or the second one. */
+  const failing = (query: number): HistoryReader => {
+    let asked = 0;
+    const recorded = async (of: RecordedQuery): Promise<RecordedPage> => {
+      asked += 1;
+      if (asked < query) return store.recorded(of);
+      failures += 1;
+      throw new Error('disk I/O error');
+    };
+    return { recorded } as unknown as HistoryReader;
+  };
+  const filter: StreamFilter = { kinds: ['health', 'alert', 'shutdown'], node: null };
+  const begin = formatId({ health: { segment: 0, sequence: 0 }, alert: { segment: 0, sequence: 0 } }, 0);
+
+  const none = new EventHub({ history: failing(1), max: 1 });
+  t.same(await resumed(none, begin, filter), { events: [], ids: [], hasEnded: true }, 'it ends without an event and without an id');
+  t.equal(none.count, 0);
+  none.stop();
+
+  const got: string[] = [];
+  let id = begin;
+  while (got.length < events.length) {
+    // A new hub each time: nothing is in memory, as after a restart.
+    const hub = new EventHub({ history: failing(2), max: 1 });
+    const one = await resumed(hub, id, filter);
+    t.equal(one.hasEnded, one.events.length === 1000, 'the last page needs no second query');
+    t.equal(one.ids.at(-1), one.events.at(-1)?.id, 'the last id is that of the last event');
+    got.push(...one.events.map(({ json }) => json));
+    id = one.ids.at(-1) as string;
+    hub.stop();
+    if (one.events.length === 0) break;
+  }
+  t.same(
+    got,
+    events.map(({ json }) => json),
+  );
+  t.ok(failures >= 3);
 });

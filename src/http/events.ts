@@ -254,9 +254,10 @@ export class EventHub implements Publisher {
       if (next === null && position) {
         // Events published during the query are in memory.
         const firstAfterQuery = this.#number;
-        const { events, more } = await this.#missed(position, stream);
-        position = await this.#writeMissed(stream, events, position);
-        if (!more) next = firstAfterQuery;
+        const missed = await this.#missed(position, stream);
+        if (missed === null) return this.#end(stream);
+        position = await this.#writeMissed(stream, missed.events, position);
+        if (!missed.more) next = firstAfterQuery;
         continue;
       }
       const first: number = this.#recent[0]?.number ?? this.#number;
@@ -270,8 +271,8 @@ export class EventHub implements Publisher {
     }
   }
 
-  /** The next events recorded after a position, in the order of recording. */
-  async #missed(since: Position, { access, filter: { kinds, node } }: Stream): Promise<RecordedPage> {
+  /** The next events recorded after a position, in the order of recording; null: the store cannot be read. */
+  async #missed(since: Position, { access, filter: { kinds, node } }: Stream): Promise<RecordedPage | null> {
     const query = {
       healthAfter: kinds.includes('health') ? since.health : null,
       alertAfter: kinds.includes('alert') ? since.alert : null,
@@ -281,7 +282,7 @@ export class EventHub implements Publisher {
     try {
       return await queryStore(access, () => this.#history.recorded(query));
     } catch {
-      return { events: [], more: false }; // The stream continues with live events; /status shows the state of the store.
+      return null; // Without the missed events, any later id would make the client skip them for good.
     }
   }
 

@@ -57,6 +57,8 @@ class FakeService {
   /** Responses by path; a number is an error status. */
   answers: Record<string, unknown> = {};
   token: string | null = null;
+  /** Whether missed events can be read; otherwise the service ends a stream that should resume. */
+  isResumable = true;
   history: HealthStatus[] = [];
   open: Alert[] = [];
   latest: HealthStatus | null = health(Date.now());
@@ -116,6 +118,7 @@ class FakeService {
     if (isAllowed && path === '/events') {
       this.lastEventIds.push(request.headers['last-event-id'] as string | undefined);
       response.writeHead(200, { 'Content-Type': 'text/event-stream' }).write('retry: 2000\n\n');
+      if (!this.isResumable && this.lastEventIds.at(-1) !== undefined) return void response.end();
       this.streams.add(response);
       response.on('close', () => this.streams.delete(response));
       return;
@@ -257,6 +260,21 @@ t.test('after an outage of the service the monitor reconnects and fills the gap'
   await until(isLive(s), 'it is live again');
   t.equal(s.service.lastEventIds.at(-1), '1', 'it resumes after the last event received');
   t.same(s.monitor.state.series.columns(3000).metrics[0], [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+});
+
+t.test('if the missed events cannot be read, the page continues with the present state', async (t) => {
+  const s = await startMonitor(t);
+  await until(isLive(s), 'it is live');
+  s.service.measure(Date.now(), { cpu_percent: 1 });
+  await until(() => s.monitor.state.health?.cpu_percent === 1, 'a sample arrives');
+  s.service.isResumable = false;
+  await s.service.stop();
+  await until(() => s.monitor.state.connection.phase === 'waiting', 'the outage is detected');
+  await s.service.start();
+  await until(isLive(s), 'it is live again');
+  t.same([s.service.lastEventIds.at(-2), s.service.lastEventIds.at(-1)], ['1', undefined], 'it gives up resuming');
+  s.service.measure(Date.now(), { cpu_percent: 2 });
+  await until(() => s.monitor.state.health?.cpu_percent === 2, 'samples arrive');
 });
 
 t.test('after the service closes an old stream, the next one resumes from the last event and nothing is loaded again', async (t) => {

@@ -101,18 +101,22 @@ export class Link {
     this.#attempt.abort();
     this.#attempt = new AbortController();
     const { signal } = this.#attempt;
+    let isOpen = false;
+    let hasEvents = false;
     try {
       await followEvents(
         this.#api,
         this.#lastEventId,
         {
           opened: () => {
+            isOpen = true;
             this.dispatch({ kind: 'opened' });
             void this.#callbacks.load(signal).catch((error) => this.handleError(error, signal));
           },
           received: (events, lastEventId) => {
             if (signal.aborted) return;
             this.dispatch({ kind: 'received' });
+            hasEvents ||= events.length > 0;
             for (const event of events) this.#callbacks.onEvent(event, signal);
             this.#lastEventId = lastEventId;
           },
@@ -120,6 +124,8 @@ export class Link {
         signal,
       );
     } catch (error) {
+      // The service ends a stream whose missed events it cannot read. The page loads the present state, so it can do without them.
+      if (isOpen && !hasEvents) this.#lastEventId = '';
       this.handleError(error, signal);
     }
   }
