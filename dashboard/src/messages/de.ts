@@ -108,7 +108,6 @@ export const de: Messages = {
     notReadable: 'Die Liste der Meldungen ist derzeit nicht verfügbar.',
     notReadableButCounted: (count) =>
       `Die Liste der Meldungen ist derzeit nicht verfügbar; der Dienst zählt ${plural(count, 'offene Meldung', 'offene Meldungen')}.`,
-    resolvedTitle: 'Kürzlich behoben',
     others: (count) => `Andere Knoten: ${plural(count, 'offene Meldung', 'offene Meldungen')}`,
     showNode: (node) => `${node} zeigen`,
   },

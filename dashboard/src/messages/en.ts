@@ -111,7 +111,6 @@ export const en = {
     notReadable: 'The list of alerts is not available at present.',
     notReadableButCounted: (count: number): string =>
       `The list of alerts is not available at present; the service counts ${plural(count, 'open alert', 'open alerts')}.`,
-    resolvedTitle: 'Recently resolved',
     others: (count: number): string => `Other nodes: ${plural(count, 'open alert', 'open alerts')}`,
     showNode: (node: string): string => `Show ${node}`,
   },

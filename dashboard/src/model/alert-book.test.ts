@@ -2,7 +2,16 @@ import fc from 'fast-check';
 import t from 'tap';
 import { SEED } from '../../../testkit/effort.ts';
 import type { Alert, Severity } from '../types.ts';
-import { buildBook, EMPTY_BOOK, nodeOfAlert, openAlertsAbout, openOnOtherNodes, statusWithAlerts, withAlert } from './alert-book.ts';
+import {
+  buildBook,
+  EMPTY_BOOK,
+  nodeOfAlert,
+  openAlertsAbout,
+  openOnOtherNodes,
+  raisedMs,
+  statusWithAlerts,
+  withAlert,
+} from './alert-book.ts';
 
 fc.configureGlobal({ seed: SEED });
 
@@ -90,6 +99,14 @@ t.test('the result does not depend on the order in which changes arrive', async 
       t.same(shuffled.reduce(withAlert, EMPTY_BOOK), expected);
     }),
   );
+});
+
+t.test('an alert was raised when its earliest change was made, which the book may not contain', async (t) => {
+  const [entry] = buildBook([alert('a', 90)], [], []).open;
+  t.ok(entry);
+  if (!entry) return;
+  t.equal(raisedMs(entry, [alert('b', 3)]), 90_000);
+  t.equal(raisedMs(entry, [alert('a', 10), alert('a', 90), alert('b', 3)]), 10_000);
 });
 
 t.test('the hint names the worst alert of other nodes, and the newest of several equally severe ones', async (t) => {

@@ -53,6 +53,11 @@ export function buildBook(open: readonly Alert[], resolved: readonly Alert[], ch
   return [...open, ...resolved, ...earlier].reduce(withAlert, EMPTY_BOOK);
 }
 
+/** When an alert was raised: the earliest of its changes in the book and in `changes`, in milliseconds since the epoch. */
+export function raisedMs({ alert, sinceMs }: Entry, changes: readonly Alert[]): number {
+  return Math.min(sinceMs, ...changes.filter(({ alert_id }) => alert_id === alert.alert_id).map(timeOf));
+}
+
 /** Open alerts of the nodes that are not shown. */
 export interface OtherNodes {
   readonly count: number;

@@ -22,10 +22,19 @@ export async function fetchAlerts(api: Api, signal: AbortSignal): Promise<AlertB
   return buildBook(...lists);
 }
 
-/** Fetches the changes of a node's alerts in a time range and on the day before, whose alerts may still be open in it, oldest first. */
+/** Limit of the requests for alerts that were open when a range begins; a node has one for each of its metrics and disks. */
+const MAX_EARLIER = 20;
+
+/** Fetches the changes of every alert of a node that was open at any time in a range, and their last changes, the earliest first. */
 export async function fetchChanges(api: Api, node: string, fromMs: number, toMs: number, signal: AbortSignal): Promise<readonly Alert[]> {
-  const range = `from=${isoOf(fromMs - DAY_MS)}&to=${isoOf(toMs + 1000)}`;
-  return (await api.getJson<List<Alert>>(`alerts?changes=true&${nodeQuery(node)}&${range}&limit=1000`, signal)).data.toReversed();
+  const list = async (beforeMs: number, more = ''): Promise<readonly Alert[]> => {
+    const range = `from=${isoOf(fromMs)}&to=${isoOf(beforeMs)}`;
+    return (await api.getJson<List<Alert>>(`alerts?${nodeQuery(node)}&${range}&limit=1000${more}`, signal)).data.toReversed();
+  };
+  const endMs = toMs + 1000;
+  const [earlier, changes, last] = await Promise.all([list(fromMs + 1), list(endMs, '&changes=true'), list(endMs)]);
+  const whole = await Promise.all(earlier.slice(0, MAX_EARLIER).map(({ alert_id }) => fetchEpisode(api, alert_id, signal)));
+  return [...whole.flat(), ...changes, ...last];
 }
 
 /** Maximum number of API pages of past alerts that are loaded, with 1,000 changes each. */
@@ -62,7 +71,6 @@ export async function fetchEpisode(api: Api, id: string, signal: AbortSignal): P
   );
 }
 
-const DAY_MS = 86_400_000;
 const isoOf = (ms: number): string => new Date(ms).toISOString();
 
 export interface HistoryRequest {

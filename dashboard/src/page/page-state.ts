@@ -26,7 +26,7 @@ export interface PageState {
   readonly range: Range;
   readonly series: Series;
   readonly history: Loaded;
-  /** Changes of alerts of the shown node in the range, and some before it, oldest first. */
+  /** Changes of the shown node's alerts that were open in the range; the last one of each alert is its present state. */
   readonly changes: readonly Alert[];
   /** Publish rate of the node that is shown. */
   readonly hertz: number;

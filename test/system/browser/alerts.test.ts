@@ -63,7 +63,7 @@ t.test('a request that failed is neither an unknown alert nor an empty list, and
     const again = page.getByRole('button', { name: 'Try again' });
     await page.getByText('Could not be loaded').waitFor();
     t.notMatch(await page.locator('body').innerText(), /not known|0 alerts|No alert matches|Loading/, address);
-    await again.click();
+    await Promise.all([page.waitForResponse(requested), again.click()]);
     await page.getByText('Could not be loaded').waitFor();
     await page.unroute(requested);
     await again.click();
@@ -74,4 +74,33 @@ t.test('a request that failed is neither an unknown alert nor an empty list, and
   }
   const { page } = await openPage(browser, `${service.url}/#/alerts/${encodeURIComponent(`${LOCAL}/cpu_percent/other`)}`);
   await page.getByText('This alert is not known.').waitFor();
+});
+
+t.test('an open alert leads to its page, and is on the timeline however long it has been open', { skip }, async (t) => {
+  const service = await withAlerts(t, [
+    { id: 'long', days: 3, isOpen: true },
+    { id: 'over', days: 10, isOpen: false },
+  ]);
+  const browser = await launchBrowser();
+  t.teardown(() => browser.close());
+  const { page, errors } = await openPage(browser, `${service.url}/#/nodes`);
+  const events = page.locator('.events');
+  await events.getByRole('link', { name: 'CPU usage' }).waitFor();
+  await events.getByText('still open').waitFor();
+  const begun = await events.locator('time').first().getAttribute('datetime');
+  t.equal(Math.round((Date.now() - Date.parse(begun as string)) / DAY_MS), 3, 'with its beginning');
+  t.equal(await events.getByRole('link').count(), 1, 'those of other times are not');
+  await page
+    .locator('.alerts')
+    .getByRole('link', { name: /CPU usage/ })
+    .click();
+  await page.getByRole('heading', { name: 'CPU usage is critically high' }).waitFor();
+  t.equal(await page.locator('tbody tr').count(), 2);
+  // A time during which the other alert was open: it was resolved after that time.
+  const raisedMs = Date.now() - 10 * DAY_MS;
+  const query = [raisedMs - 30_000, raisedMs + 60_000].map((ms, i) => `${i === 0 ? 'from' : 'to'}=${new Date(ms).toISOString()}`).join('&');
+  await page.goto(`${service.url}/#/nodes/${LOCAL}?${query}`);
+  await events.getByRole('link', { name: 'CPU usage' }).waitFor();
+  t.notMatch(await events.innerText(), 'still open');
+  t.same(errors, []);
 });

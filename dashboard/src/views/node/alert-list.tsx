@@ -1,9 +1,10 @@
 import type { VNode } from 'preact';
 import { timeOfDay } from '../../format.ts';
 import { messages } from '../../messages/messages.ts';
-import { type Entry, openOnOtherNodes } from '../../model/alert-book.ts';
+import { openOnOtherNodes, raisedMs } from '../../model/alert-book.ts';
 import { SEVERITY_ICONS, STATUS_ICONS } from '../../page/icons.tsx';
 import type { PageState } from '../../page/page-state.ts';
+import { hrefOf } from '../../page/route.ts';
 import { alertFigures, alertTitle, otherNodesText } from '../../text.ts';
 
 interface AlertListProps {
@@ -37,17 +38,20 @@ export function AlertList({ state, isOutdated, nowMs }: AlertListProps): VNode {
         )}
         {open.length > 0 && (
           <ul>
-            {open.map(({ alert, node: of, sinceMs }) => {
+            {open.map((entry) => {
+              const { alert, node: of } = entry;
               const Icon = SEVERITY_ICONS[alert.severity];
               return (
                 <li key={alert.alert_id} class={`alert ${alert.severity.toLowerCase()}`}>
                   <Icon />
                   <div>
                     <p class="severity">{messages.status[alert.severity].word}</p>
-                    <p class="title">{alertTitle(alert, of)}</p>
+                    <p class="title">
+                      <a href={hrefOf({ view: 'alerts', item: alert.alert_id })}>{alertTitle(alert, of)}</a>
+                    </p>
                     <p class="figures">{alertFigures(alert)}</p>
                     <p class="figures">
-                      {messages.alerts.since(timeOfDay(sinceMs, nowMs))}
+                      {messages.alerts.since(timeOfDay(raisedMs(entry, state.changes), nowMs))}
                       {of === node ? '' : ` · ${of}`}
                     </p>
                   </div>
@@ -65,31 +69,4 @@ export function AlertList({ state, isOutdated, nowMs }: AlertListProps): VNode {
 function unreadableText(counts: Readonly<Record<string, number>> | undefined): string {
   if (!counts) return messages.alerts.notReadable;
   return messages.alerts.notReadableButCounted(Object.values(counts).reduce((sum, n) => sum + n, 0));
-}
-
-interface ResolvedListProps {
-  readonly entries: readonly Entry[];
-  readonly node: string | null;
-  readonly nowMs: number;
-}
-
-/** The most recently resolved alerts. */
-export function ResolvedList({ entries, node, nowMs }: ResolvedListProps): VNode | null {
-  if (entries.length === 0) return null;
-  return (
-    <section class="card resolved" aria-labelledby="resolved-title">
-      <h2 id="resolved-title">{messages.alerts.resolvedTitle}</h2>
-      <ul>
-        {entries.map(({ alert, node: of }) => (
-          <li key={alert.alert_id}>
-            <span>
-              {alertTitle(alert, of, 'past')}
-              {of === node ? '' : ` (${of})`}
-            </span>
-            <time dateTime={alert.timestamp}>{timeOfDay(Date.parse(alert.timestamp), nowMs)}</time>
-          </li>
-        ))}
-      </ul>
-    </section>
-  );
 }

@@ -38,6 +38,11 @@ t.test('a span that overlaps the range is shown; one outside the range is omitte
   );
 });
 
+t.test('an alert that was resolved after the range is not open', async (t) => {
+  const end = change('1', 90, { resolved: true });
+  t.match(spansIn([change('1', 10), end], 'arm', 0, 50_000), [{ fromMs: 10_000, toMs: 90_000 }]);
+});
+
 t.test('restarts and clock changes within the range are shown', async (t) => {
   const status = {
     started: at(20),
