@@ -1,29 +1,7 @@
 import t from 'tap';
 import { Wire } from '../../rtps/testing/memory-network.ts';
 import type { DiscoverySettings } from '../graph.ts';
-import { addressesOf, isLoopbackOnly, RejoiningSession } from './rejoin.ts';
-
-async function addresses(discovery: Partial<DiscoverySettings>): Promise<{ found: string[]; lines: string[] }> {
-  const lines: string[] = [];
-  const whole: DiscoverySettings = { domainId: 0, discoveryRange: 'SUBNET', staticPeers: [], ...discovery };
-  const found = await addressesOf(whole, (level, message, fields) => lines.push(`${level}: ${message} ${JSON.stringify(fields)}`));
-  return { found, lines };
-}
-
-t.test('unicast addresses depend on the discovery range', async (t) => {
-  const staticPeers = ['10.0.0.7', '10.0.0.8', '10.0.0.7'];
-  t.same((await addresses({ staticPeers })).found, ['10.0.0.7', '10.0.0.8'], 'each once');
-  t.same((await addresses({ staticPeers, discoveryRange: 'LOCALHOST' })).found, ['127.0.0.1', '10.0.0.7', '10.0.0.8']);
-  t.same((await addresses({ staticPeers, discoveryRange: 'SYSTEM_DEFAULT' })).found, []);
-  t.same((await addresses({})).found, []);
-});
-
-t.test('names are resolved; an unknown one is logged and skipped', async (t) => {
-  const { found, lines } = await addresses({ staticPeers: ['localhost', 'no-such-robot.invalid', '10.0.0.7'] });
-  t.same(found, ['127.0.0.1', '10.0.0.7']);
-  t.equal(lines.length, 1);
-  t.match(lines[0], /^warning: static peer not resolved .*no-such-robot\.invalid/);
-});
+import { isLoopbackOnly, RejoiningSession } from './rejoin.ts';
 
 t.test('with LOCALHOST other interfaces are used only for static peers', async (t) => {
   const discovery: DiscoverySettings = { domainId: 0, discoveryRange: 'LOCALHOST', staticPeers: [] };
@@ -77,4 +55,32 @@ t.test('a session is replaced only once its start has ended, since all sessions 
   starts[3]?.succeed();
   await settled();
   t.same(events, ['stop 4'], 'not after the end');
+});
+
+t.test('a static peer without an address is looked up again when a session is replaced', async (t) => {
+  const held: (readonly string[])[] = [];
+  let address: string | null = null;
+  const rejoining = new RejoiningSession(
+    {
+      discovery: { domainId: 0, discoveryRange: 'SUBNET', staticPeers: ['robot-1'] },
+      log: () => undefined,
+      monotonicSeconds: () => 0,
+      wallMilliseconds: () => 0,
+      network: new Wire().host({ lan: '10.0.0.1' }),
+      resolve: async () => address ?? Promise.reject(new Error('no network')),
+    },
+    ({ staticPeers }) => {
+      held.push(staticPeers);
+      return { start: async () => undefined, stop: () => undefined };
+    },
+  );
+  t.teardown(() => rejoining.stop());
+  const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+  await rejoining.start();
+  await settled();
+  t.same(held, [[]]);
+  address = '10.0.0.7';
+  rejoining.rejoin('an address of this machine was removed');
+  await settled();
+  t.same(held, [['10.0.0.7'], ['10.0.0.7']], 'the participants see it as well');
 });

@@ -1,9 +1,9 @@
-import { lookup } from 'node:dns';
 import { rateLimited } from '../../core/platform/log.ts';
 import type { Log } from '../../core/ports.ts';
 import { type Network, UdpNetwork } from '../../rtps/net/network.ts';
 import type { ParticipantOptions } from '../../rtps/participant.ts';
 import type { DiscoverySettings } from '../graph.ts';
+import { type ResolveName, StaticPeers } from './static-peers.ts';
 
 export interface JoinOptions {
   readonly discovery: DiscoverySettings;
@@ -14,6 +14,8 @@ export interface JoinOptions {
   readonly network?: Network;
   /** The participant's default; another one in tests. */
   readonly leaseSeconds?: number;
+  /** The system's resolver by default; replaced in tests. */
+  readonly resolve?: ResolveName;
 }
 
 /** The options of a participant that do not depend on the nodes and endpoints of its session. */
@@ -38,8 +40,7 @@ export class RejoiningSession<S extends Joined> {
   readonly #create: CreateSession<S>;
   readonly #participant: Omit<SessionParticipant, 'prefix' | 'staticPeers'>;
   #session: S | null = null;
-  /** Addresses for discovery by unicast, resolved once, at the start. */
-  #staticPeers: readonly string[] = [];
+  readonly #staticPeers: StaticPeers;
   #rejoinTimer: NodeJS.Timeout | null = null;
   /** A new session is being started in `rejoin`. */
   #isRejoining = false;
@@ -49,9 +50,10 @@ export class RejoiningSession<S extends Joined> {
   #stopped = false;
 
   constructor(options: JoinOptions, create: CreateSession<S>) {
-    const { leaseSeconds, log, monotonicSeconds, network, discovery, wallMilliseconds } = options;
+    const { leaseSeconds, log, monotonicSeconds, network, discovery, resolve, wallMilliseconds } = options;
     this.#options = options;
     this.#create = create;
+    this.#staticPeers = new StaticPeers(discovery, log, resolve);
     this.#participant = {
       domain: discovery.domainId,
       userData: ENCLAVE_DATA,
@@ -76,17 +78,17 @@ export class RejoiningSession<S extends Joined> {
   }
 
   async start(): Promise<void> {
-    const { log, discovery } = this.#options;
-    this.#staticPeers = await addressesOf(discovery, log);
     const session = this.#newSession(null);
     await session.start();
     // `stop` may have been called during the start.
-    if (this.#stopped) session.stop();
-    else this.#session = session;
+    if (this.#stopped) return session.stop();
+    this.#session = session;
+    void this.#staticPeers.start(); // Not awaited: without a network, a lookup takes many seconds.
   }
 
   stop(): void {
     this.#stopped = true;
+    this.#staticPeers.stop();
     if (this.#rejoinTimer) clearTimeout(this.#rejoinTimer);
     this.#session?.stop();
     this.#session = null;
@@ -106,6 +108,7 @@ export class RejoiningSession<S extends Joined> {
     const { log } = this.#options;
     if (this.#rejoinTimer) clearTimeout(this.#rejoinTimer);
     this.#isRejoining = true;
+    void this.#staticPeers.start();
     old.stop();
     const session = this.#newSession(old);
     this.#session = session;
@@ -129,7 +132,7 @@ export class RejoiningSession<S extends Joined> {
   }
 
   #newSession(former: S | null): S {
-    return this.#create({ ...this.#participant, prefix: newPrefix(), staticPeers: this.#staticPeers }, former);
+    return this.#create({ ...this.#participant, prefix: newPrefix(), staticPeers: this.#staticPeers.addresses }, former);
   }
 }
 
@@ -144,25 +147,4 @@ export function newPrefix(): string {
 /** Whether only loopback is used: with LOCALHOST, unless there are static peers. */
 export function isLoopbackOnly({ discoveryRange, staticPeers }: DiscoverySettings): boolean {
   return discoveryRange === 'LOCALHOST' && staticPeers.length === 0;
-}
-
-/**
- * The IPv4 addresses for discovery by unicast, with the rules of rmw_cyclonedds for each discovery range: the configured peers, and with
- * LOCALHOST this machine. A name that cannot be resolved is logged and skipped.
- */
-export async function addressesOf({ discoveryRange, staticPeers }: DiscoverySettings, log: Log): Promise<string[]> {
-  const own = discoveryRange === 'LOCALHOST' ? ['127.0.0.1'] : [];
-  // ROS 2 ignores static peers with SYSTEM_DEFAULT.
-  const peers = discoveryRange === 'SYSTEM_DEFAULT' ? [] : staticPeers;
-  const found = await Promise.all(peers.map((peer) => resolved(peer, log)));
-  return [...new Set([...own, ...found.filter((address) => address !== null)])];
-}
-
-function resolved(peer: string, log: Log): Promise<string | null> {
-  return new Promise((done) => {
-    lookup(peer, { family: 4 }, (error, address) => {
-      if (error) log('warning', 'static peer not resolved', { peer, error: error.code });
-      done(error ? null : address);
-    });
-  });
 }
