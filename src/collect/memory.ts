@@ -106,7 +106,8 @@ export class MemorySource implements Source {
   /** In a container, meminfo may be that of the container (LXCFS, a file system of its own), but arcstats is that of the host. */
   #hasArc(): boolean {
     try {
-      return statSync(this.#arcPath).dev === statSync(this.#path).dev;
+      const arc = statSync(this.#arcPath, { throwIfNoEntry: false });
+      return arc !== undefined && arc.dev === statSync(this.#path).dev;
     } catch {
       return false;
     }

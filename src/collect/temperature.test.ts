@@ -214,6 +214,11 @@ t.test('whole degrees stay whole degrees, and millidegrees millidegrees', async 
   t.equal(await whole.read(), 65);
   put(1);
   t.equal(await whole.read(), 1);
+  put(65535);
+  t.equal(await whole.read(), null, 'an impossible value');
+  put(66);
+  await whole.searchAgain();
+  t.equal(await until('a reading', () => whole.read()), 66);
   put(20000);
   const milli = new Thermometer(sysRoot);
   await milli.source.search();

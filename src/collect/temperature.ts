@@ -46,7 +46,8 @@ class Thermometer {
   /** In °C. Throws for text that is not a number, and for impossible values. */
   parse(text: string): number {
     const value = parseValue(text);
-    if (Math.abs(value) > MAX_WHOLE_DEGREES) this.#unitsPerDegree = 1000;
+    // Either the unit was mistaken or the value is: the next search decides again.
+    if (this.#unitsPerDegree === 1 && Math.abs(value) > MAX_WHOLE_DEGREES) this.#unitsPerDegree = null;
     if (this.#unitsPerDegree === null) throw new ImplausibleReading('whole degrees or millidegrees: not known yet');
     const celsius = value / this.#unitsPerDegree;
     if (!isPossibleCelsius(celsius)) throw new ImplausibleReading(`${celsius} °C is not possible`);
