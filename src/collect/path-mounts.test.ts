@@ -192,6 +192,16 @@ t.test('a file system that can no longer be written is faulty, and still measure
   t.same((await machine.sample())['/'], [40, null]);
 });
 
+t.test('mount points that are found while others are being saved are saved as well', async (t) => {
+  const machine = new Machine(t);
+  const [maps, usb] = [join(machine.folder, 'maps'), machine.usb];
+  mkdirSync(maps);
+  machine.mount(`8:33 / ${maps} rw - ext4 /dev/sdc1 rw`, `8:17 / ${usb} rw - ext4 /dev/sdb1 rw`);
+  machine.start(maps, usb);
+  await machine.sample();
+  await machine.untilSaved({ [usb]: usb, [maps]: maps });
+});
+
 t.test('mount points that cannot be saved are saved later', async (t) => {
   const machine = new Machine(t);
   const { usb } = machine;

@@ -66,7 +66,7 @@ export class PathMounts {
   #mounts: readonly Mount[] = [];
   #dataDevice: string | null = null;
   #isSaved: boolean;
-  #saving: Promise<void> | null = null;
+  #isSaving = false;
   #hasFailed = false;
   #readSeconds = -Infinity;
   #faultsSeconds = -Infinity;
@@ -109,7 +109,7 @@ export class PathMounts {
         this.#evaluate(watched);
       });
     }
-    this.#save();
+    void this.#save();
   }
 
   /** Whether a path belongs to an automount that has not mounted anything. To read the path would mount it. */
@@ -139,7 +139,7 @@ export class PathMounts {
     if (point === '/') this.#remembered.delete(path);
     else this.#remembered.set(path, point);
     this.#isSaved = false;
-    this.#save();
+    void this.#save();
   }
 
   /** Why a path that can be read is faulty all the same, or null. */
@@ -174,18 +174,20 @@ export class PathMounts {
   }
 
   /** Saves the mount points durably unless they are; a failure is retried after FAULT_SECONDS. */
-  #save(): void {
-    if (this.#isSaved || this.#saving) return;
-    this.#isSaved = true;
-    this.#saving = writeAtomically(this.#file, `${JSON.stringify(Object.fromEntries(this.#remembered))}\n`, { durable: true })
-      .catch((error: Error) => {
-        this.#isSaved = false;
-        if (!this.#hasFailed) this.#options.log('warning', 'mount points not saved', { path: this.#file, error: error.message });
-        this.#hasFailed = true;
-      })
-      .then(() => {
-        this.#saving = null;
-      });
+  async #save(): Promise<void> {
+    if (this.#isSaving) return;
+    this.#isSaving = true;
+    try {
+      while (!this.#isSaved) {
+        this.#isSaved = true;
+        await writeAtomically(this.#file, `${JSON.stringify(Object.fromEntries(this.#remembered))}\n`, { durable: true });
+      }
+    } catch (error) {
+      this.#isSaved = false;
+      if (!this.#hasFailed) this.#options.log('warning', 'mount points not saved', { path: this.#file, error: (error as Error).message });
+      this.#hasFailed = true;
+    }
+    this.#isSaving = false;
   }
 
   /** Reads /proc/self/mountinfo, which the kernel makes from memory; returns whether it has changed. */
