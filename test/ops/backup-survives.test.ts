@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { readArchive } from '../../ops/backup/read-archive.ts';
@@ -27,9 +27,13 @@ t.test('a full disk does not damage existing backups', { skip: whyNotMountable()
   });
   await t.test('the reserve is kept', async (t) => {
     site.configure({ reserve_megabytes: 100 });
+    const { bavail, bsize } = statfsSync(disk.folder);
+    const recordings = join(disk.folder, 'recordings');
+    writeFileSync(recordings, Buffer.alloc(bavail * bsize - 500_000)); // Enough for the backup, but not for a tenth of the disk as well.
     t.match((await site.backup()).text, /CRITICAL .*stay free, ops\.backup\.reserve_megabytes/);
     t.match((await site.backup({ 'dry-run': true })).text, /would make .*\nCRITICAL .*not enough disk space: /);
     t.same(site.names, [good]);
+    rmSync(recordings);
     site.configure({});
   });
   await t.test('the disk fills up while the backup is written', async (t) => {
