@@ -1,10 +1,11 @@
 import t from 'tap';
 import type { OpsDocument } from '../../src/client/documents.ts';
 import { parseShownUnits } from '../../src/client/systemctl-show.ts';
+import { MAIN_UNIT } from '../../src/client/unit-limits.ts';
 import { UNIT_PROPERTIES, type Unit } from './check.ts';
 import { evaluateJobs, evaluateNotifications, evaluateScheduler } from './jobs.ts';
 import { recorded } from './testing/recorded.ts';
-import { installedUnit, MAIN_UNIT } from './units.ts';
+import { installedUnit } from './units.ts';
 
 type Job = OpsDocument['jobs'][number];
 

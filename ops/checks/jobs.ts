@@ -1,6 +1,7 @@
 import type { OpsDocument } from '../../src/client/documents.ts';
+import { SCHEDULER_UNIT } from '../../src/client/unit-limits.ts';
 import { type Check, type CheckContext, type CheckResult, resultsFor, type Unit } from './check.ts';
-import { installedUnit, SCHEDULER_UNIT } from './units.ts';
+import { installedUnit } from './units.ts';
 
 /** One result per scheduled job except this one, whose last run only reported what this run checks again. */
 export function evaluateJobs(jobs: OpsDocument['jobs']): CheckResult[] {

@@ -103,6 +103,11 @@ t.test('judges the state of the storage', async (t) => {
   t.match(evaluateStorage(storage({ state: 'degraded', error: 'disk is full', since: '2026-03-04T05:06:07.089Z' }), counters), {
     status: 'CRITICAL',
     message: 'degraded since 2026-03-04T05:06:07.089Z: disk is full',
+    remedy: /df, dmesg$/,
+  });
+  t.match(evaluateStorage(storage({ state: 'degraded', error: 'not allowed; run this; then that' }), counters), {
+    message: /: not allowed$/,
+    remedy: 'run this; then that',
   });
   t.match(evaluateStorage(storage({ quarantined: ['/data/x.quarantined'] }), counters), { status: 'WARNING', message: /x\.quarantined/ });
   t.match(evaluateStorage(storage({ state: 'starting' }), counters), { status: 'OK' });

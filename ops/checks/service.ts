@@ -1,10 +1,11 @@
 import type { StatusDocument } from '../../src/client/documents.ts';
 import { ServiceRefused, ServiceUnreachable } from '../../src/client/rest.ts';
+import { unitOfConfig } from '../../src/client/unit-limits.ts';
 import { type Alert, nodeOfAlertId, SEVERITIES } from '../../src/core/alerts/alert.ts';
 import type { JobContext } from '../lib/job.ts';
 import { type Check, type CheckResult, resultsFor, type ServiceAnswer } from './check.ts';
 import type { Counters } from './previous-run.ts';
-import { installedUnit, unitOfConfig } from './units.ts';
+import { installedUnit } from './units.ts';
 
 const TIMEOUT_SECONDS = 6;
 const ALERTS_READ = 20;
@@ -86,8 +87,10 @@ export function evaluateStorage({ remote, started, storage }: StatusDocument, co
   const { samples_lost, samples_pending, size_bytes, state } = storage;
   const { critical, ok, warning } = resultsFor('storage', { state, size_bytes, samples_pending, samples_lost });
   const disk = `look at the disk of ${storage.path}`;
-  if (state === 'degraded')
-    return critical(`degraded since ${storage.since ?? 'its start'}: ${storage.error ?? 'not writable'}`, `${disk}: df, dmesg`);
+  if (state === 'degraded') {
+    const [what, ...remedy] = (storage.error ?? 'not writable').split('; ');
+    return critical(`degraded since ${storage.since ?? 'its start'}: ${what}`, remedy.join('; ') || `${disk}: df, dmesg`);
+  }
   if (lost > 0) return warning(`${lost} samples were lost since the last check`, `${disk}: dmesg`);
   if (notStored > 0) {
     const message = `${notStored} alert changes of other nodes, beyond what may be written in a day, are shown but not stored`;

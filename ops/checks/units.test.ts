@@ -3,11 +3,12 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import t from 'tap';
 import { parseShownUnits } from '../../src/client/systemctl-show.ts';
+import { MAIN_UNIT, SCHEDULER_UNIT } from '../../src/client/unit-limits.ts';
 import { runs, SEED } from '../../testkit/effort.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { UNIT_PROPERTIES, type Unit } from './check.ts';
 import { recorded } from './testing/recorded.ts';
-import { evaluateMemory, evaluateUnit, MAIN_UNIT, parseFailures, readUsedBytes, SCHEDULER_UNIT, unitOfConfig } from './units.ts';
+import { evaluateMemory, evaluateUnit, parseFailures, readUsedBytes } from './units.ts';
 
 const units = (name: string): Unit[] => parseShownUnits(recorded(`systemctl-${name}.txt`), UNIT_PROPERTIES);
 const main = (name: string): Unit => units(name).find(({ Id }) => Id === MAIN_UNIT) as Unit;
@@ -94,12 +95,6 @@ t.test('roles are judged when they are enabled or have failed', async (t) => {
     t.equal(evaluated({ ...role, UnitFileState: 'disabled' }), null);
     t.match(evaluated({ ...role, UnitFileState: 'disabled', ActiveState: 'failed' }), { status: 'CRITICAL' });
   }
-});
-
-t.test('finds the unit of a configuration file', async (t) => {
-  t.equal(unitOfConfig('/etc/edge-health/edge_health_config.yaml'), MAIN_UNIT);
-  t.equal(unitOfConfig('/home/me/config/edge_health_config.yaml'), MAIN_UNIT);
-  t.equal(unitOfConfig('/etc/edge-health/sensor_node_config.yaml'), 'edge-health@sensor_node.service');
 });
 
 t.test('memory: the page cache is not counted', async (t) => {

@@ -1,20 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { numberOf, showUnits } from '../../src/client/systemctl-show.ts';
+import { MAIN_UNIT, SCHEDULER_UNIT } from '../../src/client/unit-limits.ts';
 import { readBootId } from '../../src/core/platform/boot-id.ts';
 import type { JobContext } from '../lib/job.ts';
 import { findProgram, runProgram } from '../lib/run-program.ts';
 import { type Check, type CheckContext, type CheckResult, resultsFor, UNIT_PROPERTIES, type Unit } from './check.ts';
 
-export const MAIN_UNIT = 'edge-health.service';
-export const SCHEDULER_UNIT = 'edge-health-ops.service';
 const INSTANCES = 'edge-health@*.service';
-
-/** The unit that runs the service of a configuration file. A role has its own unit. */
-export function unitOfConfig(file: string): string {
-  const role = /^\/etc\/edge-health\/([^/]+)_config\.yaml$/.exec(file)?.[1];
-  return role === undefined || role === 'edge_health' ? MAIN_UNIT : `edge-health@${role}.service`;
-}
 
 export function readUnits({ environment, signal }: JobContext): CheckContext['units'] {
   return showUnits([MAIN_UNIT, SCHEDULER_UNIT, INSTANCES], UNIT_PROPERTIES, { environment, signal });

@@ -4,6 +4,7 @@ import { Service } from '../app/service.ts';
 import { UnusableToken } from '../app/token.ts';
 import { addressOf } from '../client/rest.ts';
 import { announceService, type ReloadOutcome, runningFolder, withdrawService, writeReloadOutcome } from '../client/running-service.ts';
+import { LOW_PORT_REMEDY } from '../client/unit-limits.ts';
 import { configPath, dataPath, loadConfig } from '../config/load.ts';
 import { formatConfigError } from '../config/parse.ts';
 import { reloaded } from '../config/reload.ts';
@@ -160,7 +161,8 @@ function failed(error: NodeJS.ErrnoException, config: Config, { log }: Logger): 
     return EXIT.inUse;
   }
   if (error.syscall === 'listen' && (error.code === 'EACCES' || error.code === 'EADDRNOTAVAIL')) {
-    log('error', `cannot listen on ${config.rest.host ?? 'all addresses'}, port ${config.rest.port}: ${error.message}`);
+    const remedy = error.code === 'EACCES' ? `; ${LOW_PORT_REMEDY}` : '';
+    log('error', `cannot listen on ${config.rest.host ?? 'all addresses'}, port ${config.rest.port}: ${error.message}${remedy}`);
     return EXIT.config;
   }
   log('error', error.message);

@@ -108,6 +108,24 @@ t.test('check-config notes what a valid file names and this machine does not hav
   t.equal(JSON.parse(program('check-config', '--json', file).stdout).notes.length, 3);
 });
 
+t.test('check-config notes what would prevent a notification or the use of the data folder', async (t) => {
+  const program_ = join(folder, 'not-executable');
+  writeFileSync(program_, '', { mode: 0o644 });
+  const blocked = join(program_, 'data');
+  const file = configFile(
+    `storage: {path: ${blocked}}\nops: {notify: {webhook: {url: foo, token_file: /nowhere/token}, command: ${program_}, email: {password_file: /nowhere/password}}}\n`,
+  );
+  const { status, stdout } = program('check-config', file);
+  t.equal(status, 0);
+  t.match(stdout, `note: storage.path: ${blocked} is not a folder; move it away, or set another storage.path`);
+  t.match(stdout, 'note: ops.notify.webhook.url is not an address such as https://host/path; nothing is sent to it');
+  t.match(stdout, /^note: ops\.notify\.command: .*not-executable cannot be run by \S+ \(EACCES\); /m);
+  t.match(stdout, /^note: ops\.notify\.webhook\.token_file: \/nowhere\/token cannot be read by \S+ \(ENOENT\); /m);
+  t.match(stdout, /^note: ops\.notify\.email\.password_file: \/nowhere\/password cannot be read by \S+ \(ENOENT\); /m);
+  const relative = program('check-config', configFile('ops: {notify: {command: notify-me}}\n'));
+  t.match(relative.stdout, /^note: ops\.notify\.command: notify-me is not an absolute path; it is not run$/m);
+});
+
 t.test('check-config reports a missing file, a folder and a binary file', async (t) => {
   for (const [file, words] of [
     [join(folder, 'missing.yaml'), 'no such file'],

@@ -1,4 +1,5 @@
 import t from 'tap';
+import { sandboxProblem } from '../../src/core/files/data-folder.ts';
 import { MachineTree } from '../../testkit/machine/machine-tree.ts';
 import { SmallDisk, whyNotMountable } from '../../testkit/machine/small-disk.ts';
 import { EventReader } from '../../testkit/service/events.ts';
@@ -32,4 +33,17 @@ t.test('a full disk stops neither sampling, alerts nor REST, is reported, and he
   const { samples_received } = await service.json<{ samples_received: number }>(`/health/aggregate?from=${from}&to=${to}`);
   t.equal(samples_received, published.length, 'every published sample is in the store');
   t.equal(await service.end(), 0);
+});
+
+t.test('a data folder to which the unit may not write is reported with the drop-in', { skip: whyNotMountable() ?? false }, async (t) => {
+  const disk = new SmallDisk(t);
+  disk.makeReadOnly();
+  const config = { publish_frequency: 20, alerts: { raise_after_seconds: 0 } };
+  const machine = new MachineTree(t, 'pi5');
+  machine.setMemoryPercent(97); // A change of an alert is a write, too.
+  const environment = { STATE_DIRECTORY: '/var/lib/edge-health' };
+  const service = await startService(t, { config, dataPath: disk.folder, arguments: machine.arguments, environment });
+  const { storage } = await service.until<StatusDocument>('/status', ({ open_alerts }) => open_alerts.CRITICAL === 1);
+  t.equal(storage.state, 'degraded');
+  t.match(storage.error, sandboxProblem(disk.folder));
 });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { temporaryFolder } from '../../../testkit/folder.ts';
 import { whyNotMountable } from '../../../testkit/machine/small-disk.ts';
-import { makeFolder, nearestExisting, prepareDataFolder } from './data-folder.ts';
+import { dataFolderProblem, makeFolder, nearestExisting, prepareDataFolder, sandboxProblem } from './data-folder.ts';
 
 const folder = temporaryFolder(t);
 
@@ -55,12 +55,36 @@ t.test('a read-only disk is reported', { skip: whyNotMountable() ?? false }, asy
     t.equal(stderr, '');
     return JSON.parse(stdout);
   };
-  const ofUnit = `the unit may not write to ${disk}: systemctl edit the unit, and add under [Service] the line ReadWritePaths=${disk}`;
+  const data = join(disk, 'data');
+  t.same(inReadOnly({ STATE_DIRECTORY: '/var/lib/edge-health' }), [
+    { text: sandboxProblem(disk), isMissing: false },
+    { text: `${data} cannot be created: ${sandboxProblem(data)}`, isMissing: true },
+  ]);
   const plain = `the file system of ${disk} is read-only; mount it for writing, or set another storage.path`;
-  const both = (text: string) => [
-    { text, isMissing: false },
-    { text: `${join(disk, 'data')} cannot be created: ${text}`, isMissing: true },
-  ];
-  t.same(inReadOnly({ STATE_DIRECTORY: '/var/lib/edge-health' }), both(ofUnit));
-  t.same(inReadOnly({ STATE_DIRECTORY: undefined }), both(plain));
+  t.same(inReadOnly({ STATE_DIRECTORY: undefined }), [
+    { text: plain, isMissing: false },
+    { text: `${data} cannot be created: ${plain}`, isMissing: true },
+  ]);
+});
+
+t.test('the sandbox of a unit is changed with a drop-in', async (t) => {
+  const there = join(folder, 'there');
+  mkdirSync(there);
+  t.equal(
+    sandboxProblem(there),
+    `the sandbox of the units does not allow writing to ${there}; run sudo systemctl edit edge-health edge-health-ops, ` +
+      `add ReadWritePaths=${there} under [Service] in both, then sudo systemctl restart edge-health edge-health-ops`,
+  );
+  t.match(sandboxProblem(join(folder, 'not-there')), /; run sudo install -d -o \S+ \S+\/not-there, then sudo systemctl edit /);
+  const home = sandboxProblem('/home/robot/data');
+  t.match(home, 'because it hides home folders; set another storage.path, or run');
+  t.match(home, 'add ProtectHome=read-only and ReadWritePaths=/home/robot/data under [Service]');
+});
+
+t.test('whether a folder can be used is checked without creating it', async (t) => {
+  t.equal(dataFolderProblem(join(folder, 'new/data')), null);
+  t.notOk(existsSync(join(folder, 'new')));
+  const file = join(folder, 'a-file');
+  writeFileSync(file, '');
+  t.match(dataFolderProblem(join(file, 'data')), /is not a folder/);
 });

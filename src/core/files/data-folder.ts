@@ -1,5 +1,6 @@
 import { accessSync, constants, existsSync, mkdirSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
+import { isWithin } from '../mounts.ts';
 
 /** The folder itself, or its nearest parent that exists. */
 export function nearestExisting(folder: string): string {
@@ -49,25 +50,59 @@ export function prepareDataFolder(folder: string, environment: NodeJS.ProcessEnv
     makeFolder(folder);
   } catch (error) {
     const { path = folder } = error as NodeJS.ErrnoException;
-    return { text: `${folder} cannot be created: ${problemText(error as NodeJS.ErrnoException, path, environment)}`, isMissing: true };
+    return {
+      text: `${folder} cannot be created: ${problemText(error as NodeJS.ErrnoException, path, folder, environment)}`,
+      isMissing: true,
+    };
   }
   try {
     accessSync(folder, constants.W_OK);
     return null;
   } catch (error) {
-    return { text: problemText(error as NodeJS.ErrnoException, folder, environment), isMissing: false };
+    return { text: problemText(error as NodeJS.ErrnoException, folder, folder, environment), isMissing: false };
   }
 }
 
-/** `path`: the folder that could not be created or written. */
-function problemText({ code, message }: NodeJS.ErrnoException, path: string, environment: NodeJS.ProcessEnv): string {
+/** What would keep this user from creating a folder or writing to it, without creating it; null: nothing. */
+export function dataFolderProblem(folder: string): string | null {
+  const place = nearestExisting(folder);
+  try {
+    if (!isFolder(place)) throw Object.assign(new Error(), { code: 'ENOTDIR' });
+    accessSync(place, constants.W_OK | constants.X_OK);
+    return null;
+  } catch (error) {
+    return problemText(error as NodeJS.ErrnoException, folder, folder, {});
+  }
+}
+
+/** Folders that ProtectHome= hides from a unit. */
+export const HOMES = ['/home', '/root', '/run/user'];
+
+/** Why the sandbox of the package's units keeps them from writing to a folder, with the drop-in that allows it. */
+export function sandboxProblem(folder: string): string {
+  const isHome = HOMES.some((home) => isWithin(folder, home));
+  const lines = [...(isHome ? ['ProtectHome=read-only'] : []), `ReadWritePaths=${folder}`];
+  const where = isHome ? `${folder}, because it hides home folders; set another storage.path, or` : `${folder};`;
+  const make = existsSync(folder) ? '' : `sudo install -d -o ${process.geteuid?.() || 'edge-health'} ${folder}, then `;
+  return (
+    `the sandbox of the units does not allow writing to ${where} run ${make}sudo systemctl edit edge-health edge-health-ops, ` +
+    `add ${lines.join(' and ')} under [Service] in both, then sudo systemctl restart edge-health edge-health-ops`
+  );
+}
+
+/** `path`: the level of the folder that could not be created or written. */
+function problemText(error: NodeJS.ErrnoException, path: string, folder: string, environment: NodeJS.ProcessEnv): string {
+  const { code, message } = error;
   const place = nearestExisting(path);
-  // The sandbox of a unit shows a writable disk as read-only.
-  if (code === 'EROFS' && environment['STATE_DIRECTORY'] !== undefined)
-    return `the unit may not write to ${place}: systemctl edit the unit, and add under [Service] the line ReadWritePaths=${place}`;
+  // The sandbox of a unit shows a writable disk as read-only, and home folders as empty or as folders without permissions.
+  const isInUnit = environment['STATE_DIRECTORY'] !== undefined;
+  if (isInUnit && (code === 'EROFS' || HOMES.includes(place))) return sandboxProblem(folder);
   if (code === 'EROFS') return `the file system of ${place} is read-only; mount it for writing, or set another storage.path`;
-  if (code === 'EACCES')
-    return `user ${process.geteuid?.() ?? ''} may not write to ${place}; give it to that user, or set another storage.path`;
+  if (code === 'EACCES') {
+    const user = process.geteuid?.() ?? '';
+    const command = place === folder ? `chown ${user}` : `install -d -o ${user}`;
+    return `user ${user} may not write to ${place}; run sudo ${command} ${folder}, or set another storage.path`;
+  }
   if (code === 'EEXIST' || code === 'ENOTDIR') return `${path} is not a folder; move it away, or set another storage.path`;
   return `${message}; set storage.path to a folder on a disk`;
 }

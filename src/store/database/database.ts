@@ -219,6 +219,8 @@ export function sizeOf(db: DatabaseSync): { totalBytes: number; freeBytes: numbe
 export interface DatabaseFileOptions {
   readonly path: string;
   readonly nowMs: () => number;
+  /** Called before the file is opened or created; may throw. */
+  readonly beforeOpen?: () => void;
   /** Called when a database was quarantined, at the start or later. */
   readonly onQuarantined: (path: string, reason: string) => void;
 }
@@ -347,7 +349,8 @@ export class DatabaseFile {
   }
 
   #openOnce(): void {
-    const { path, nowMs, onQuarantined } = this.#options;
+    const { beforeOpen, path, nowMs, onQuarantined } = this.#options;
+    beforeOpen?.();
     const opened = openDatabase(path, nowMs());
     if (opened.quarantined) onQuarantined(opened.quarantined.path, opened.quarantined.reason);
     this.#switchTo(opened.db);

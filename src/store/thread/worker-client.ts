@@ -58,7 +58,9 @@ export class WorkerClient {
     this.#listener = listener;
     this.#timers = timers;
     // The thread holds little long-lived data, and garbage of a larger young generation would stay resident.
-    this.#worker = new Worker(program, { resourceLimits: { maxYoungGenerationSizeMb: 4 }, env: {} });
+    const { STATE_DIRECTORY } = process.env; // Shows that the sandbox of a unit applies.
+    const env = STATE_DIRECTORY === undefined ? {} : { STATE_DIRECTORY };
+    this.#worker = new Worker(program, { resourceLimits: { maxYoungGenerationSizeMb: 4 }, env });
     this.#worker.on('message', (reply: Reply) => {
       if ('progress' in reply) return this.#onAnswer();
       if ('quarantined' in reply) return listener.onQuarantined(reply.quarantined.path, reply.quarantined.reason);

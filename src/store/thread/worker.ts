@@ -2,6 +2,7 @@ import { statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { parentPort } from 'node:worker_threads';
+import { prepareDataFolder } from '../../core/files/data-folder.ts';
 import { DataFolderInUse, lockDataFolder } from '../../core/files/lock.ts';
 import { METRICS } from '../../core/metrics.ts';
 import { copyDatabase, removeLeftovers } from '../backup/copy.ts';
@@ -54,6 +55,7 @@ function open(request: OpenRequest): OpenAnswer {
     maxBytes: request.maxBytes,
     localNode: request.node,
     nowMs: Date.now,
+    beforeOpen: lockFolder,
     onQuarantined: (path, reason) => post({ quarantined: { path, reason } }),
   });
   let problem: string | null = null;
@@ -65,10 +67,7 @@ function open(request: OpenRequest): OpenAnswer {
       problem ??= (error as Error).message;
     }
   };
-  attempt(() => {
-    lockFolder();
-    store.open();
-  });
+  attempt(() => store.open());
   archive = store;
   let recovered = 0;
   for (const { segment, alerts, shutdowns, samples } of request.leftovers) {
@@ -120,10 +119,18 @@ function cancelSnapshot(): Promise<void> | undefined {
   return copying?.done;
 }
 
-/** Locks the folder before its database is opened. On a full disk this can fail and is retried at the next commit. */
+/**
+ * Locks the folder before its database is opened. On a full disk, or in a folder that cannot be written, this fails and is retried at the
+ * next commit.
+ */
 function lockFolder(): void {
   if (lock) return;
-  lock = lockDataFolder(folder);
+  try {
+    lock = lockDataFolder(folder);
+  } catch (error) {
+    const problem = error instanceof DataFolderInUse ? null : prepareDataFolder(folder, process.env);
+    throw problem === null ? error : new Error(problem.text);
+  }
   removeLeftovers(folder);
 }
 
@@ -163,7 +170,6 @@ const handlers: { [O in Operation]: (body: Operations[O]['request']) => Answer<O
   commit: ({ segment }) => {
     const store = opened();
     const before = store.isOpen;
-    lockFolder();
     store.commit(segment);
     // The database was opened only now: its open episodes and remote nodes are new to the service.
     return before
