@@ -367,6 +367,18 @@ t.test('an unreadable store costs only history and alerts; both are loaded when 
   t.equal(s.monitor.state.series.length, 1);
 });
 
+t.test('a timeline without the alerts that could not be loaded is not complete, and is loaded again', async (t) => {
+  const s = await startMonitor(t, (service) => {
+    service.answers['/alerts'] = 503;
+    service.history = [health(Date.now() - 1000)];
+  });
+  await until(isLive(s), 'it is live');
+  t.equal(s.monitor.state.history, 'failed');
+  t.equal(s.monitor.state.series.length, 1, 'the curves are shown');
+  s.service.answers = {};
+  await until(() => s.monitor.state.history === 'ready', 'it is loaded');
+});
+
 t.test('before the first measurement the connection is stale, not failed', async (t) => {
   const s = await startMonitor(t, (service) => {
     service.latest = null;

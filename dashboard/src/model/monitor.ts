@@ -283,16 +283,9 @@ export class Monitor {
   async #loadAround(request: HistoryRequest, node: string | null, signal: AbortSignal): Promise<void> {
     const { plan, range } = request;
     const { series } = this.#state;
-    const ignored = (error: unknown): [] => {
-      if (isFatal(error)) throw error;
-      return [];
-    };
-    if (plan.bandStep !== null) {
-      const steps = await fetchBand(this.#api, request, plan.bandStep, signal).catch(ignored);
-      series.fillBand(steps, stepMs(plan.bandStep));
-    }
+    if (plan.bandStep !== null) series.fillBand(await fetchBand(this.#api, request, plan.bandStep, signal), stepMs(plan.bandStep));
     const { fromMs, toMs } = edgesOf(range, this.clocks.shownNowMs);
-    const changes = node === null ? [] : await fetchChanges(this.#api, node, fromMs, toMs, signal).catch(ignored);
+    const changes = node === null ? [] : await fetchChanges(this.#api, node, fromMs, toMs, signal);
     if (!signal.aborted) this.#set({ changes });
   }
 
