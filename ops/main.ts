@@ -1,11 +1,11 @@
 import { resolve } from 'node:path';
-import { parseArgs } from 'node:util';
 import { type RestClient, serviceOf } from '../src/client/rest.ts';
 import { findService } from '../src/client/running-service.ts';
 import { configPath, dataPath, isUnreadable, loadConfig } from '../src/config/load.ts';
 import { formatConfigError } from '../src/config/parse.ts';
 import type { Config } from '../src/config/schema.ts';
 import { installation } from '../src/core/files/installation.ts';
+import { parseArguments } from '../src/core/platform/arguments.ts';
 import { createLogger } from '../src/core/platform/log.ts';
 import { exitWhenOutputFails, printJson, printLines, printProblem } from '../src/core/platform/output.ts';
 import { permissionProblem } from '../src/core/platform/permission.ts';
@@ -63,17 +63,6 @@ ${help === '' ? '' : `${help}\n`}  --config FILE   configuration; default: the o
 
 Nagios-compatible exit codes: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN or wrong usage.
 `;
-}
-
-function parseOptions(command: Job, argv: readonly string[]): JobArguments {
-  try {
-    const parsed = parseArgs({ args: [...argv], options: { ...COMMON, ...command.options }, allowPositionals: true, strict: true });
-    if (parsed.positionals.length > command.positionals)
-      throw new Error(`unexpected argument "${parsed.positionals[command.positionals]}"`);
-    return { options: parsed.values as JobArguments['options'], positionals: parsed.positionals };
-  } catch (error) {
-    throw new UsageError(`${(error as Error).message.split('. ')[0]}; see: edge-health ops ${command.name} --help`);
-  }
 }
 
 function restOf(name: string, config: Config, url: string | null, running: () => string | null): RestClient {
@@ -135,7 +124,8 @@ async function main([name, ...rest]: readonly string[]): Promise<number> {
     const load = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
     if (!load) throw new UsageError(`unknown command "${name}"; allowed: ${Object.keys(COMMANDS).join(', ')}`);
     const command = await load();
-    const arguments_ = parseOptions(command, rest);
+    const refused = (reason: string): Error => new UsageError(`${reason}; see: edge-health ops ${command.name} --help`);
+    const arguments_ = parseArguments(rest, { ...COMMON, ...command.options }, command.positionals, refused);
     if (arguments_.options['help']) {
       process.stdout.write(helpOf(command));
       return EXIT.OK;

@@ -1,10 +1,11 @@
-import { readArguments, UsageError } from './cli/arguments.ts';
+import { UsageError } from './cli/arguments.ts';
 import { checkConfig } from './cli/check-config.ts';
 import { type Command, EXIT } from './cli/command.ts';
 import { runOther } from './cli/other-programs.ts';
 import { leaveRoot } from './cli/root-helper.ts';
 import { splitRosArguments } from './cli/ros-arguments.ts';
 import { installation } from './core/files/installation.ts';
+import { parseArguments } from './core/platform/arguments.ts';
 import { exitWhenOutputFails, printProblem } from './core/platform/output.ts';
 import { permissionProblem } from './core/platform/permission.ts';
 
@@ -103,7 +104,8 @@ async function main(argv: readonly string[]): Promise<number> {
       return EXIT.ok;
     }
     if (ros && !command.takesRosArguments) throw new UsageError(`${name} does not accept --ros-args; see: edge-health ${name} --help`);
-    return await command.run({ ...readArguments(name, own, command.options, command.positionals), ros });
+    const refused = (reason: string): Error => new UsageError(`${reason}; see: edge-health ${name} --help`);
+    return await command.run({ ...parseArguments(own, command.options, command.positionals, refused), ros });
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
     printProblem(`edge-health: ${error.message}`);

@@ -1,4 +1,5 @@
-import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
+import type { ParseArgsOptionsConfig } from 'node:util';
+import { type Arguments, parseArguments } from '../../src/core/platform/arguments.ts';
 
 /** Exit codes of `edge-health harness` other than those of a verdict (engine/judgement.ts): 0 PASS, 1 FAIL, 2 INCOMPLETE. */
 export const EXIT = {
@@ -26,10 +27,7 @@ export class Refusal extends Error {
   }
 }
 
-export interface Given {
-  readonly options: Readonly<Record<string, string | boolean | undefined>>;
-  readonly positionals: readonly string[];
-}
+export type Given = Arguments;
 
 /** One command of `edge-health harness`. */
 export interface HarnessCommand {
@@ -49,14 +47,8 @@ export interface HarnessCommand {
 const HELP = { help: { type: 'boolean', short: 'h' } } as const;
 
 export function argumentsOf(command: HarnessCommand, argv: readonly string[]): Given {
-  try {
-    const parsed = parseArgs({ args: [...argv], options: { ...HELP, ...command.options }, allowPositionals: true, strict: true });
-    if (parsed.positionals.length > command.positionals)
-      throw new Error(`unexpected argument "${parsed.positionals[command.positionals]}"`);
-    return { options: parsed.values as Given['options'], positionals: parsed.positionals };
-  } catch (error) {
-    throw new Refusal(EXIT.usage, `${(error as Error).message.split('. ')[0]}; see: edge-health harness ${command.name} --help`);
-  }
+  const refused = (reason: string): Error => new Refusal(EXIT.usage, `${reason}; see: edge-health harness ${command.name} --help`);
+  return parseArguments(argv, { ...HELP, ...command.options }, command.positionals, refused);
 }
 
 /** The text of an option, or null if it was not given. */

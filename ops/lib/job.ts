@@ -2,6 +2,7 @@ import type { ParseArgsOptionsConfig } from 'node:util';
 import type { RestClient } from '../../src/client/rest.ts';
 import type { Config } from '../../src/config/schema.ts';
 import { worstStatus } from '../../src/core/alerts/alert.ts';
+import type { Arguments } from '../../src/core/platform/arguments.ts';
 import type { Log } from '../../src/core/ports.ts';
 
 /** Nagios-compatible exit codes. Wrong usage and an invalid configuration are UNKNOWN. */
@@ -43,10 +44,7 @@ export interface JobContext {
   readonly progress: (line: string) => void;
 }
 
-export interface JobArguments {
-  readonly options: Readonly<Record<string, string | boolean | undefined>>;
-  readonly positionals: readonly string[];
-}
+export type JobArguments = Arguments;
 
 /** One maintenance job or command: `edge-health ops NAME`. */
 export interface Job {

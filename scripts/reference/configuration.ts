@@ -86,7 +86,7 @@ ${rows.join('\n')}
 The file is the first of these:
 
 1. \`--config FILE\`
-2. the environment variable \`EDGE_HEALTH_CONFIG\`
+2. the environment variable \`EDGE_HEALTH_CONFIG\`, unless it is empty
 3. that variable in \`/etc/default/edge-health\`
 4. \`/etc/edge-health/edge_health_config.yaml\`, in a checkout \`config/edge_health_config.yaml\`
 

@@ -1,5 +1,5 @@
 import type { ParseArgsOptionsConfig } from 'node:util';
-import type { Arguments } from './arguments.ts';
+import type { Arguments } from '../core/platform/arguments.ts';
 import type { RosArguments } from './ros-arguments.ts';
 
 /** Exit codes, from sysexits(3) if it defines one; `status` has its own. */

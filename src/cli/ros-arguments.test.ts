@@ -104,6 +104,7 @@ t.test('the usage error for an invalid or unsupported argument contains it', asy
   }
   t.match(messageOf('--ros-args', '-r'), /the ROS argument -r needs a value; see: http/);
   t.match(messageOf('--ros-args', '-r', '--'), /needs a value/);
+  t.match(messageOf('--ros-args', '--enclave', ''), /needs a value/);
   t.match(messageOf('--ros-args', '--config', 'x'), /unknown ROS argument "--config"; allowed: --remap, --param, /);
   t.match(messageOf('--ros-args', 'toString'), /unknown ROS argument "toString"/);
   t.match(messageOf('--ros-args', '--log-level', 'loud'), '--log-level is "loud"; allowed: debug, info, warn, error, fatal');

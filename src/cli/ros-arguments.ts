@@ -85,7 +85,7 @@ function parseGroup(argv: readonly string[], start: number, into: Collected): nu
     if (!apply) throw new UsageError(`unknown ROS argument "${word}"; allowed: ${Object.keys(OPTIONS).join(', ')}; ${SEE}`);
     i += 1;
     const value = argv[i];
-    if (value === undefined || value === '--') throw new UsageError(`the ROS argument ${word} needs a value; ${SEE}`);
+    if (value === undefined || value === '' || value === '--') throw new UsageError(`the ROS argument ${word} needs a value; ${SEE}`);
     apply(value, into);
   }
   return i;

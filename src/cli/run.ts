@@ -18,6 +18,7 @@ import { systemClocks } from '../core/platform/clocks.ts';
 import { createLogger, type Logger } from '../core/platform/log.ts';
 import { serviceManager, watchdogSeconds } from '../core/platform/notify.ts';
 import { releaseProgramPagesHourly } from '../core/platform/program-pages.ts';
+import type { LogLevel } from '../core/ports.ts';
 import { graphNames, monitorName } from '../ros/names.ts';
 import { environmentFor, findRos } from '../ros/rclnodejs/prepared.ts';
 import { UsageError } from './arguments.ts';
@@ -97,7 +98,7 @@ Exit codes: 0 stopped by a signal, 1 failed, 64 wrong usage, 75 port or data fol
     let reloads = 0;
     let writing = Promise.resolve(); // The writes are queued; an outcome that is no longer the last is skipped.
     signals.onReload = () => {
-      const outcome = { reloads: ++reloads, ...reload(service, config, file, logger) };
+      const outcome = { reloads: ++reloads, ...reload(service, config, file, logger, ros?.logLevel ?? null) };
       writing = writing
         .then(() => (outcome.reloads === reloads ? writeReloadOutcome(folder, outcome) : undefined))
         .catch((error: Error) => logger.log('warning', 'reload result not written', { error: error.message }));
@@ -169,15 +170,21 @@ function failed(error: NodeJS.ErrnoException, config: Config, { log }: Logger): 
   return error.name === 'DataFolderInUse' ? EXIT.inUse : EXIT.failure;
 }
 
-/** Reloads the configuration; a file with errors changes nothing. `running`: the configuration at the start. */
-function reload(service: Service, running: Config, file: string, logger: Logger): Pick<ReloadOutcome, 'problem' | 'restart_needed'> {
+/** Reloads the configuration; a file with errors changes nothing. `running`: the configuration at the start. `logLevel`: of --ros-args. */
+function reload(
+  service: Service,
+  running: Config,
+  file: string,
+  logger: Logger,
+  logLevel: LogLevel | null,
+): Pick<ReloadOutcome, 'problem' | 'restart_needed'> {
   const loaded = loadConfig(file);
   let lines: string[];
   if (loaded.ok) {
     try {
       const next = reloaded(running, loaded.config);
       service.reload(next);
-      logger.setLevel(loaded.config.log.level);
+      logger.setLevel(logLevel ?? loaded.config.log.level);
       logger.log('notice', 'configuration reloaded', { file });
       for (const line of next.restartNeeded) logger.log('warning', line);
       return { problem: null, restart_needed: next.restartNeeded };

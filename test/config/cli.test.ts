@@ -154,6 +154,34 @@ t.test('wrong usage exits with 64', async (t) => {
   }
 });
 
+t.test('an empty option, which an unset shell variable leaves, is refused by every program', async (t) => {
+  const usage: [argv: string[], status: number][] = [
+    [['run', '--config', ''], 64],
+    [['check-config', ''], 64],
+    [['status', '--url='], 64],
+    [['reload', '--config', ''], 64],
+    [['ros-setup', '--data', ''], 64],
+    [['ops', 'health_check', '--config', ''], 3],
+    [['ops', 'restore_backup', ''], 3],
+    [['harness', 'run', '--out', ''], 64],
+    [['harness', 'report', ''], 64],
+  ];
+  for (const [argv, expected] of usage) {
+    const { status, stderr, stdout } = program(...argv);
+    t.match(
+      { status, stderr, stdout },
+      { status: expected, stderr: / is empty: .*; see: edge-health .* --help\n$/, stdout: '' },
+      argv.join(' '),
+    );
+  }
+});
+
+t.test('an empty EDGE_HEALTH_CONFIG counts as not set, as for the variables of ROS 2', async (t) => {
+  const { stdout } = spawnSync(PROGRAM, ['check-config'], { encoding: 'utf8', env: { ...env, EDGE_HEALTH_CONFIG: '' } });
+  t.equal(stdout, program('check-config').stdout);
+  t.match(stdout, /: valid\n/);
+});
+
 /** Commands that write to standard output, with at least one of every command. */
 const WRITING: readonly (readonly string[])[] = [
   ['--help'],
@@ -373,11 +401,13 @@ t.test('SIGHUP with an invalid file changes nothing and logs the reason; with a 
 storage: {path: reload-data}
 thresholds: {memory: ${memory}, disk: {warning: 99.98, critical: 99.99}}
 ${more}ros: {transport: 'off'}
+log: {level: error}
 alerts: {raise_after_seconds: 0, clear_after_seconds: 0}
 `,
     );
   write('{warning: 60, critical: 70}');
-  const argv = ['run', '--config', path, ...machine.arguments];
+  // The level of the command line holds after a reload as well, which logs a notice.
+  const argv = ['run', '--config', path, ...machine.arguments, '--ros-args', '--log-level', 'info'];
   const child = spawn(PROGRAM, argv, { stdio: ['ignore', 'ignore', 'pipe'], env, cwd: folder });
   t.teardown(async () => {
     if (child.exitCode !== null) return;
