@@ -53,6 +53,9 @@ t.test('a page that was just opened shows connecting, not an error', async (t) =
   const link = linkText(connection({ phase: 'connecting' }), null, NOW);
   t.equal(link.state, 'connecting');
   t.equal(headline(link, null, null, null).status, null);
+  const loading = linkText(connection({ phase: 'loading' }), LAST, NOW);
+  t.equal(loading.state, 'connecting', 'measurements arrive before everything is loaded');
+  t.equal(headline(loading, health('OK'), null, NODE).status, 'OK', 'and are shown');
 });
 
 t.test('when the service is unreachable, every phase shows the time of the last data and UNKNOWN', async (t) => {

@@ -72,7 +72,8 @@ export function linkText(connection: Connection, lastMs: number | null, nowMs: n
   const { connection: text } = messages;
   if (phase === 'live')
     return { state: 'live', first: text.live, second: lastMs === null ? '' : text.measuredAt(timeOfDay(lastMs, nowMs)) };
-  if (lastMs === null && failures === 0 && (phase === 'connecting' || phase === 'loading')) {
+  // The event stream delivers measurements before everything is loaded.
+  if (failures === 0 && (phase === 'connecting' || phase === 'loading')) {
     return { state: 'connecting', first: text.connecting, second: '' };
   }
   const never = phase === 'stale' || reason !== null ? text.noDataYet : text.noResponse;
@@ -84,7 +85,7 @@ export function linkText(connection: Connection, lastMs: number | null, nowMs: n
 /** The overall status and its reason. It contains no changing values, because screen readers announce each change. */
 export function headline(link: LinkText, health: HealthStatus | null, book: AlertBook | null, node: string | null): Headline {
   const { headline: text } = messages;
-  if (link.state === 'connecting') return { status: null, sentence: text.connecting };
+  if (link.state === 'connecting' && !health) return { status: null, sentence: text.connecting };
   if (link.state === 'gone') return { status: 'UNKNOWN', sentence: `${link.first} ${health ? text.lastKnown : link.second}` };
   if (!health || health.status === 'UNKNOWN') return { status: 'UNKNOWN', sentence: text.nothingMeasured };
   return { status: health.status, sentence: explainStatus(health, book, node) };

@@ -24,9 +24,13 @@ export function viewOf({ view: name }: Route, nodes: number): View | null {
 
 /** The frame around the views: the machine, the navigation, the state of the connection. */
 export function App({ hadToken, onToken, view: props }: AppProps): VNode {
-  const { head, host, link, route, state } = props;
+  const { head, host, link, route, state, tiles } = props;
   const isLocked = state.connection.phase === 'locked';
-  const view = viewOf(route, props.tiles.length);
+  // A view becomes visible once what determines its layout is loaded: which nodes there are, how they are, and the open alerts. It keeps
+  // its scroll position and full screen while it loads again after the page was hidden.
+  const isLoading =
+    link.state === 'connecting' && (state.alerts === 'loading' || !state.health || tiles.find(({ isLocal }) => isLocal)?.isStale !== false);
+  const view = isLoading && tiles.length === 0 ? null : viewOf(route, tiles.length);
   const word = isLocked ? messages.shell.locked : head.status === null ? '…' : messages.status[head.status].word;
   const title = [word, route.item ?? host, ...(view ? [view.label()] : []), 'edge-health'].join(' · ');
   useEffect(() => {
@@ -67,18 +71,20 @@ export function App({ hadToken, onToken, view: props }: AppProps): VNode {
         </div>
         <Settings />
       </header>
-      {view ? (
-        <view.Component key={`${view.name} ${route.item}`} {...props} />
-      ) : (
-        <main class="page">
-          <section class="card">
-            <h2>{messages.shell.noSuchView}</h2>
-            <p>
-              <a href={hrefOf({ view: 'wall' })}>{messages.shell.toStart}</a>
-            </p>
-          </section>
-        </main>
-      )}
+      {isLoading && <p class="loading muted">{messages.shell.loading}</p>}
+      <div class="content" aria-busy={isLoading}>
+        {view && <view.Component key={`${view.name} ${route.item}`} {...props} />}
+        {!view && !isLoading && (
+          <main class="page">
+            <section class="card">
+              <h2>{messages.shell.noSuchView}</h2>
+              <p>
+                <a href={hrefOf({ view: 'wall' })}>{messages.shell.toStart}</a>
+              </p>
+            </section>
+          </main>
+        )}
+      </div>
     </Fragment>
   );
 }

@@ -33,7 +33,7 @@ export function viewProps({ api, clocks, route, selectRange, state }: PageSource
     nowMs: clocks.machineNowMs,
     shownNowMs: clocks.shownNowMs,
     host: status?.host?.hostname ?? fallback,
-    head: link.state === 'live' ? headlineOfAll(mine, tiles) : mine,
+    head: link.state === 'gone' ? mine : headlineOfAll(mine, tiles),
     link,
     statusAgeSeconds: (nowMs - statusAtMs) / 1000,
     clockDifferenceMs: clocks.differenceMs,

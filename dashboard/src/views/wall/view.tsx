@@ -158,6 +158,7 @@ function useSize(element: RefObject<HTMLElement | null>): { width: number; heigh
     for (const element of [measured, measured.previousElementSibling, document.querySelector('header')])
       if (element) observer.observe(element);
     addEventListener('resize', measure);
+    measure();
     return () => {
       observer.disconnect();
       removeEventListener('resize', measure);
