@@ -134,6 +134,6 @@ The hooks of a safe shutdown, unless
 names another folder.
 .SH SEE ALSO
 .BR edge\\-health (8),
-.I /usr/share/doc/edge\\-health/configuration.md
+.I /usr/share/doc/edge\\-health/reference/configuration.md
 `;
 }

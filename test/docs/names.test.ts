@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { globSync, readFileSync } from 'node:fs';
+import { existsSync, globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { describeKeys } from '../../src/config/describe.ts';
@@ -59,4 +59,38 @@ t.test('every command that the documentation names exists, with the options that
     }
     for (const option of options) if (!help.includes(option)) t.fail(`${page}: edge-health ${command} has no option ${option}`);
   }
+});
+
+/** Folders of the package, and those of the checkout from which they are installed. */
+const INSTALLED: Readonly<Record<string, string>> = {
+  '/usr/share/doc/edge-health': 'docs',
+  '/usr/share/edge-health/fleet': 'ops/fleet',
+  '/usr/share/edge-health/notify': 'ops/notify',
+  '/usr/lib/edge-health/bin': 'bin',
+  '/usr/lib/edge-health/ros2': 'ros2',
+};
+
+t.test('every installed file that the manual pages, the documentation, the units and the programs name exists', async (t) => {
+  const texts = globSync(
+    [
+      'README.md',
+      'docs/**/*.{md,5,8}',
+      '{bin,polkit,systemd}/*',
+      'config/*.yaml',
+      'debian/edge-health.*',
+      '{src,ops,harness}/**/*.{ts,yml,sh,j2}',
+    ],
+    { cwd: ROOT, exclude: ['**/*.test.ts'] },
+  );
+  let count = 0;
+  for (const file of texts) {
+    const text = readFileSync(join(ROOT, file), 'utf8').replaceAll('\\-', '-');
+    for (const [folder, source] of Object.entries(INSTALLED)) {
+      for (const [, path = ''] of text.matchAll(new RegExp(`${folder}/([\\w./-]*\\w)`, 'g'))) {
+        count += 1;
+        if (!existsSync(join(ROOT, source, path))) t.fail(`${file}: ${folder}/${path} is not installed`);
+      }
+    }
+  }
+  t.ok(count > 80, `${count} names`);
 });
