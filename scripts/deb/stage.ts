@@ -1,4 +1,4 @@
-import { chmodSync, cpSync, existsSync, lstatSync, lutimesSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, lstatSync, lutimesSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { BuildFailed, output } from './step.ts';
 
@@ -10,7 +10,6 @@ const PARTS: readonly { readonly from: string; readonly to?: string; readonly on
   { from: 'dist/dashboard' },
   { from: 'dist', only: /\.cjs$|\.json$|\.LEGAL\.txt$|^harness-chart\./ },
   { from: 'docs', only: /\.(?:md|png|html|json|ndjson|xml|[1-9])$/ },
-  { from: 'libexec', only: /^(?!README\.md$|.*\.test\.)/ },
   { from: 'ops/fleet', only: /^(?!README\.md$|.*\.ts$)/ },
   { from: 'ops/notify/templates' },
   { from: 'polkit', only: /\.(?:rules|pkla|policy|conf)$/ },
@@ -22,7 +21,6 @@ const PARTS: readonly { readonly from: string; readonly to?: string; readonly on
 /** Copies the program's own files to `root`. `version` overrides that of the changelog. Returns the version of the package. */
 export function stageProgram(root: string, version: string | null): string {
   for (const { from, only } of PARTS) {
-    if (!existsSync(from)) continue;
     const isWanted = (path: string): boolean => lstatSync(path).isDirectory() || only === undefined || only.test(basename(path));
     mkdirSync(dirname(join(root, from)), { recursive: true });
     // dist/ also contains earlier packages, and files that the rule for the dashboard above has already copied.
