@@ -97,7 +97,7 @@ const JOURNAL = 'journal/edge-health.log';
 const JOURNAL_LINES = 40_000;
 const JOURNAL_BYTES = 8e6;
 const JOURNAL_SECONDS = 60;
-const UNITS = ['edge-health', 'edge-health@*', 'edge-health-ops', 'edge-health-ops@*', 'edge-health-stop@*'];
+const UNITS = ['edge-health', 'edge-health@*', 'edge-health-*'];
 
 /** Reads the journal of the product's units for the last `journal_hours`, or gives the reason for leaving it out. */
 export async function readJournal({ config, environment, signal }: JobContext): Promise<Pick<Contents, 'members' | 'leftOut'>> {

@@ -23,7 +23,8 @@ const RUNNING = ['active', 'activating', 'reloading'];
 export function unitsOf(configFile: string): string[] {
   const role = /^\/etc\/edge-health\/([^/]+)_config\.yaml$/.exec(configFile)?.[1];
   if (role === undefined) return [];
-  return ['edge-health-ops', 'edge-health'].map((unit) => (role === 'edge_health' ? `${unit}.service` : `${unit}@${role}.service`));
+  // The scheduler has the configuration of the main service; a role has none.
+  return role === 'edge_health' ? ['edge-health-ops.service', 'edge-health.service'] : [`edge-health@${role}.service`];
 }
 
 /** The units of an installed package, according to systemd. */

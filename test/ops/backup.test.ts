@@ -3,13 +3,13 @@ import { once } from 'node:events';
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
+import { basename, join, matchesGlob } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import t, { type Test } from 'tap';
 import { readArchive } from '../../ops/backup/read-archive.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { BackupSite } from '../../testkit/ops/backup-site.ts';
-import { RunningService } from '../../testkit/service/service.ts';
+import { ROOT, RunningService } from '../../testkit/service/service.ts';
 
 const NAME = /^edge-health_\d{8}T\d{6}Z\.tar\.zst$/;
 
@@ -238,7 +238,20 @@ t.test('the journal is included', async (t) => {
     return { text: existsSync(file) ? readFileSync(file, 'utf8') : null, reason };
   };
   programs(site, { journalctl: 'echo "$*"; echo last' });
-  t.match((await journal()).text, /--output=short-iso .*--unit edge-health .*--unit edge-health-ops .*--since -48h --lines \d+\nlast/);
+  const asked = (await journal()).text ?? '';
+  t.match(asked, /--output=short-iso .*--since -48h --lines \d+\nlast/);
+  const patterns = [...asked.matchAll(/--unit (\S+)/g)].map(([, pattern = '']) => pattern);
+  const services = readdirSync(join(ROOT, 'systemd')).filter((name) => name.endsWith('.service'));
+  for (const service of services)
+    t.ok(
+      patterns.some((pattern) => matchesGlob(basename(service, '.service'), pattern)),
+      service,
+    );
+  for (const pattern of patterns)
+    t.ok(
+      services.some((service) => matchesGlob(basename(service, '.service'), pattern)),
+      `${pattern} is shipped`,
+    );
   programs(site, { journalctl: 'head -c 9000000 /dev/zero | tr "\\0" "x" | fold -w 1000; echo; echo newest' });
   const long = (await journal()).text ?? '';
   t.ok(long.length <= 8e6 && long.endsWith('newest\n'), `the newest ${long.length} bytes`);

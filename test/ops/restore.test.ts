@@ -237,7 +237,7 @@ t.test('too little disk space is reported', { skip: whyNotMountable() ?? false }
 
 t.test('the units of a configuration are found', async (t) => {
   t.same(unitsOf('/etc/edge-health/edge_health_config.yaml'), ['edge-health-ops.service', 'edge-health.service']);
-  t.same(unitsOf('/etc/edge-health/sensor_node_config.yaml'), ['edge-health-ops@sensor_node.service', 'edge-health@sensor_node.service']);
+  t.same(unitsOf('/etc/edge-health/sensor_node_config.yaml'), ['edge-health@sensor_node.service']);
   t.same(unitsOf(join(ROOT, 'config/edge_health_config.yaml')), []);
 });
 
