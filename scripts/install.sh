@@ -38,6 +38,12 @@ install_packages() {
     exit 1
   fi
   PATH="$PWD/node_modules/.bin:$PATH"
+  # npm silently leaves out optional packages whose `engines` exclude the Node that runs npm, such as that of Debian 12 and 13. With the
+  # pinned Node it installs them, but removes that Node's headers.
+  if [ ! -d node_modules/rclnodejs ]; then
+    NODE_OPTIONS=--no-deprecation npm install --no-save --ignore-scripts --no-fund --no-audit --loglevel=error >&2
+    NODE_OPTIONS=--no-deprecation npm rebuild node --no-fund --no-audit --loglevel=error >&2
+  fi
   node scripts/link-bin.mjs
   # Builds the test runner with the plugins of .taprc, without the TypeScript one, because Node runs the tests directly.
   tap build >&2

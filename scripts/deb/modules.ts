@@ -35,9 +35,10 @@ export function modulePackages(): LockedPackage[] {
 /** Copies the packages to `<root>/node_modules`, in the same arrangement. */
 export function stageModules(target: Architecture, root: string): void {
   for (const { path, name, version } of modulePackages()) {
-    if (!existsSync(path)) throw new BuildFailed(`${path} is missing: npm ci`);
+    if (!existsSync(path)) throw new BuildFailed(`${path} is missing; run: rm -r node_modules; npm run deb`);
     const installed = (JSON.parse(readFileSync(join(path, 'package.json'), 'utf8')) as { version: string }).version;
-    if (installed !== version) throw new BuildFailed(`${path} is version ${installed}, package-lock.json has ${version}: npm ci`);
+    if (installed !== version)
+      throw new BuildFailed(`${path} is version ${installed}, package-lock.json has ${version}; run: rm -r node_modules; npm run deb`);
     for (const part of PARTS[name] ?? usedParts(path)) copyPart(join(path, part), join(root, path, part));
   }
   stagePrebuilt(target, root);

@@ -34,7 +34,7 @@ export async function rootFilesystem(suite: Suite, deb: string | null = null): P
   return stdout.trim();
 }
 
-/** The folder of a minimal Debian 12 with Debian's Node, npm and git; created on the first call. */
-export async function bareDebian(): Promise<string> {
-  return (await execute(PROGRAM, ['bare', 'bookworm'])).stdout.trim();
+/** The folder of a minimal Debian with its own Node, npm and git; created on the first call. */
+export async function bareDebian(suite: Suite): Promise<string> {
+  return (await execute(PROGRAM, ['bare', suite])).stdout.trim();
 }

@@ -91,7 +91,7 @@ export function preparedKey(distro: string, paths: RosPaths): string | null {
 }
 
 export function notInstalled({ rclnodejs }: RosPaths): string {
-  return `the npm package rclnodejs is missing in ${rclnodejs}: install edge-health again (a checkout: npm ci, with npm 11 or later)`;
+  return `the npm package rclnodejs is missing in ${rclnodejs}: install edge-health again (a checkout: rm -r node_modules; npm run build)`;
 }
 
 /** The prepared copy for a distribution, or why there is none to use. */

@@ -1,12 +1,12 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { bareDebian } from '../../../testkit/container/images.ts';
+import { bareDebian, SUITES, type Suite } from '../../../testkit/container/images.ts';
 import { ROOT } from '../../../testkit/service/service.ts';
 
-// A checkout on a Debian 12 on which only its own git, Node 18 and npm 9 are installed.
+// A checkout on a Debian on which only its own git, Node and npm are installed.
 
 t.setTimeout(1_200_000);
 const isDebootstrapMissing = spawnSync('debootstrap', ['--version']).error !== undefined;
@@ -31,8 +31,8 @@ class BareDebian {
     this.#namespaces = holder;
   }
 
-  static async start(t: Test): Promise<BareDebian> {
-    const lower = await bareDebian();
+  static async start(t: Test, suite: Suite): Promise<BareDebian> {
+    const lower = await bareDebian(suite);
     // On a disk: an overlay over memory would hold two installations of a quarter gigabyte each.
     const folder = mkdtempSync('/var/tmp/edge-health-test-');
     t.teardown(() => rmSync(folder, { recursive: true, force: true }));
@@ -91,54 +91,69 @@ class BareDebian {
 /** What npm itself prints before a script runs. */
 const withoutHeader = (text: string): string[] => text.split('\n').filter((line) => line !== '' && !line.startsWith('> '));
 
-t.test('a bare Debian installs and runs the product', { skip }, async (t) => {
-  const machine = await BareDebian.start(t);
-  t.match(machine.run('node --version; npm --version').stdout, /^v18\..*\n9\./, 'it has its own Node and npm');
+/** Version of Node, and of npm. */
+const OWN_NODE: Readonly<Record<Suite, RegExp>> = { bookworm: /^v18\..*\n9\./, trixie: /^v20\..*\n9\./ };
 
-  await t.test('a user without root gets the one missing command, and nothing is installed', async (t) => {
-    for (const command of ['start', 'test']) {
-      const { status, stdout, stderr } = machine.run(`npm ${command}`, 'student');
-      t.not(status, 0);
-      const printed = withoutHeader(stdout + stderr).filter((line) => !line.startsWith('npm ERR!'));
-      t.same(printed, [`npm ${command}: Debian packages are missing. As root: apt-get install -y --no-install-recommends libatomic1`]);
-    }
-    t.not(machine.run('test -e node_modules', 'student').status, 0);
-  });
+for (const suite of SUITES) {
+  t.test(`a bare Debian (${suite}) installs and runs the product`, { skip }, async (t) => {
+    const machine = await BareDebian.start(t, suite);
+    t.match(machine.run('node --version; npm --version').stdout, OWN_NODE[suite], 'it has its own Node and npm');
 
-  await t.test('npm start as root installs everything that is missing, and runs the service', async (t) => {
-    const service = spawn(...machine.command('exec npm start -- --config /root/config.yaml'), {
-      stdio: ['ignore', 'pipe', 'pipe'],
-      detached: true,
-    });
-    t.teardown(() => service.kill());
-    let printed = '';
-    const url = await new Promise<string>((resolve, reject) => {
-      for (const stream of [service.stdout, service.stderr]) {
-        stream.setEncoding('utf8').on('data', (text: string) => {
-          printed += text;
-          const found = /dashboard: (http:\S+)\//.exec(printed)?.[1];
-          if (found) resolve(found);
-        });
+    await t.test('a user without root gets the one missing command, and nothing is installed', async (t) => {
+      for (const command of ['start', 'test']) {
+        const { status, stdout, stderr } = machine.run(`npm ${command}`, 'student');
+        t.not(status, 0);
+        const printed = withoutHeader(stdout + stderr).filter((line) => !line.startsWith('npm ERR!'));
+        t.same(printed, [`npm ${command}: Debian packages are missing. As root: apt-get install -y --no-install-recommends libatomic1`]);
       }
-      service.once('exit', () => reject(new Error(printed)));
+      t.not(machine.run('test -e node_modules', 'student').status, 0);
     });
-    t.equal((await fetch(`${url}/status`)).status, 200, url);
-    t.match(printed, 'installing the Debian packages libatomic1');
-    t.notMatch(printed, /EBADENGINE|npm WARN|npm warn|npm ERR|deprecated/);
-    t.ok(printed.split('\n').length < 60, printed);
-    // As Ctrl-C does: to the whole process group.
-    process.kill(-(service.pid as number), 'SIGINT');
-    await once(service, 'close');
-    t.match(printed, /SIGINT/, 'Ctrl-C ends it');
-  });
 
-  await t.test('npm test runs for an ordinary user', async (t) => {
-    const { status, stdout, stderr } = machine.run(
-      'npm test -- src/core/alerts/alert.test.ts src/store/store.full-disk.test.ts',
-      'student',
-    );
-    t.equal(status, 0, stdout + stderr);
-    t.match(stdout, /^\d+ passed, 0 failed(, \d+ skipped)?\n$/m);
-    t.notMatch(stdout + stderr, /EBADENGINE|npm WARN|npm warn|npm ERR/);
+    await t.test('npm start as root installs everything that is missing, and runs the service', async (t) => {
+      const service = spawn(...machine.command('exec npm start -- --config /root/config.yaml'), {
+        stdio: ['ignore', 'pipe', 'pipe'],
+        detached: true,
+      });
+      t.teardown(() => service.kill());
+      let printed = '';
+      const url = await new Promise<string>((resolve, reject) => {
+        for (const stream of [service.stdout, service.stderr]) {
+          stream.setEncoding('utf8').on('data', (text: string) => {
+            printed += text;
+            const found = /dashboard: (http:\S+)\//.exec(printed)?.[1];
+            if (found) resolve(found);
+          });
+        }
+        service.once('exit', () => reject(new Error(printed)));
+      });
+      t.equal((await fetch(`${url}/status`)).status, 200, url);
+      t.match(printed, 'installing the Debian packages libatomic1');
+      t.notMatch(printed, /EBADENGINE|npm WARN|npm warn|npm ERR|deprecated/);
+      t.ok(printed.split('\n').length < 60, printed);
+      // As Ctrl-C does: to the whole process group.
+      process.kill(-(service.pid as number), 'SIGINT');
+      await once(service, 'close');
+      t.match(printed, /SIGINT/, 'Ctrl-C ends it');
+    });
+
+    await t.test('npm test runs for an ordinary user', async (t) => {
+      const { status, stdout, stderr } = machine.run(
+        'npm test -- src/core/alerts/alert.test.ts src/store/store.full-disk.test.ts',
+        'student',
+      );
+      t.equal(status, 0, stdout + stderr);
+      t.match(stdout, /^\d+ passed, 0 failed(, \d+ skipped)?\n$/m);
+      t.notMatch(stdout + stderr, /EBADENGINE|npm WARN|npm warn|npm ERR/);
+    });
+
+    await t.test('npm run deb as root installs everything that is missing, and builds the package', async (t) => {
+      const { status, stdout, stderr } = machine.run('npm run deb');
+      t.equal(status, 0, stdout + stderr);
+      t.notMatch(stdout + stderr, /EBADENGINE|npm WARN|npm warn|npm ERR|[Dd]eprecat/);
+      // Debian's npm leaves out rclnodejs, which requires a newer Node.
+      const listed = machine.run('dpkg-deb --contents dist/edge-health.deb').stdout;
+      for (const name of ['rclnodejs', 'sd-notify']) t.match(listed, `/usr/lib/edge-health/node_modules/${name}/package.json`);
+      t.equal(machine.run('cat package-lock.json').stdout, readFileSync(join(ROOT, 'package-lock.json'), 'utf8'), 'npm left it unchanged');
+    });
   });
-});
+}
