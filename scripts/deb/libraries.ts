@@ -6,16 +6,16 @@ import { BuildFailed, output, progress } from './step.ts';
 /** Paths of the libraries and headers of the target architecture. */
 export interface TargetLibraries {
   readonly libatomic: string;
-  /** Options with which the compiler and the linker find libsystemd. */
-  readonly includes: string;
-  readonly libraries: string;
+  /** Folders in which the compiler and the linker find libsystemd; none: in those of this machine. */
+  readonly includes: readonly string[];
+  readonly libraries: readonly string[];
 }
 
 const PACKAGES = ['libatomic1', 'libsystemd-dev', 'libsystemd0'];
 
 /** The libraries of this machine, or those of the target's Debian packages, unpacked into the cache. Throws BuildFailed. */
 export function targetLibraries(target: Architecture, own: Architecture | null, cache: string): TargetLibraries {
-  if (target === own) return { libatomic: realpathSync(`/usr/lib/${target.gnu}/libatomic.so.1`), includes: '', libraries: '' };
+  if (target === own) return { libatomic: realpathSync(`/usr/lib/${target.gnu}/libatomic.so.1`), includes: [], libraries: [] };
   const sysroot = resolve(cache, `libraries-${target.debian}`);
   const done = join(sysroot, '.unpacked');
   if (!existsSync(done)) {
@@ -27,9 +27,9 @@ export function targetLibraries(target: Architecture, own: Architecture | null, 
   const library = join(sysroot, 'usr/lib', target.gnu);
   return {
     libatomic: realpathSync(join(library, 'libatomic.so.1')),
-    includes: `-I${join(sysroot, 'usr/include')}`,
+    includes: [join(sysroot, 'usr/include')],
     // The development package's links point to the folder into which the library itself is unpacked.
-    libraries: `-L${library} -L${join(sysroot, 'lib', target.gnu)}`,
+    libraries: [library, join(sysroot, 'lib', target.gnu)],
   };
 }
 

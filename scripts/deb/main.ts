@@ -59,7 +59,7 @@ function build({ architecture: target, version: wanted, out, ifNeeded }: Options
   }
   rmSync(join(root, 'debian/edge-health'), { recursive: true });
   const megabytes = (statSync(file).size / 1e6).toFixed(1);
-  const next = target === own ? `; sudo apt install ${resolve(file)}` : '';
+  const next = target === own ? `; sudo apt install "${resolve(file)}"` : '';
   progress(`${files.map((one) => resolve(one)).join('\n')}\n${megabytes} MB${next}`);
 }
 
