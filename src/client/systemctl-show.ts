@@ -5,7 +5,7 @@ export type UnitProperties<Name extends string> = Readonly<Record<Name, string>>
 
 export type ShownUnits<Name extends string> =
   | { readonly kind: 'units'; readonly units: readonly UnitProperties<Name>[] }
-  /** systemctl is not installed, or this system was not booted with systemd. */
+  /** systemctl is not installed, this system was not booted with systemd, or D-Bus is missing, through which users query it. */
   | { readonly kind: 'no systemd'; readonly why: string }
   | { readonly kind: 'failed'; readonly why: string };
 
@@ -15,7 +15,8 @@ export interface ShowOptions {
 }
 
 const TIMEOUT_SECONDS = 6;
-const NOT_BOOTED = /not been booted with systemd|Host is down|Failed to connect to bus: No such file/i;
+const NOT_BOOTED = /not been booted with systemd|Host is down/i;
+const NO_BUS = /Failed to connect to bus: No such file/i;
 
 /** Parses the output of `systemctl show`: one paragraph per unit, one `Name=value` per line. */
 export function parseShownUnits<Name extends string>(text: string, names: readonly Name[]): UnitProperties<Name>[] {
@@ -51,6 +52,7 @@ export function showUnits<Name extends string>(
       else if (signal?.aborted) resolve({ kind: 'failed', why: (signal.reason as Error).message });
       else if (error.code === 'ENOENT') resolve({ kind: 'no systemd', why: 'systemd is not installed' });
       else if (NOT_BOOTED.test(complaint)) resolve({ kind: 'no systemd', why: 'this system was not booted with systemd' });
+      else if (NO_BUS.test(complaint)) resolve({ kind: 'no systemd', why: 'D-Bus is not installed' });
       else if (error.killed) resolve({ kind: 'failed', why: `systemctl show: no response within ${TIMEOUT_SECONDS} s` });
       else resolve({ kind: 'failed', why: `systemctl: ${complaint || error.message}` });
     });

@@ -76,7 +76,7 @@ t.test('each response of logind for an action, with the remedy', async (t) => {
     [says('{"type":"s","data":["yes"]}'), null],
     [says('{"type":"s","data":["inhibited"]}'), null],
     [says('{"type":"s","data":["na"]}'), /which this machine cannot do; choose another/],
-    [says('{"type":"s","data":["challenge"]}'), /which polkit does not allow the user \S+; install polkit and the rules/],
+    [says('{"type":"s","data":["challenge"]}'), /which polkit does not allow the user \S+; install polkitd .* and the rules/],
     [says('{"type":"s","data":["no"]}'), /polkit does not allow/],
     [fails('The name org.freedesktop.login1 was not provided'), /needs systemd-logind on the system's D-Bus \(.*not provided\); install/],
     ['echo nonsense', /returned "undefined"/],
@@ -97,7 +97,7 @@ t.test('each response of logind for an action, with the remedy', async (t) => {
 t.test('without systemd the action is refused with the reason', async (t) => {
   const environment = { PATH: '/nowhere' };
   const logind = new Logind({ environment, log: () => undefined, monotonicSeconds: () => 0, helperSocket: null });
-  t.match(await logind.refusal('poweroff'), /busctl is not installed.*install systemd and dbus, or set it to dry-run/);
+  t.match(await logind.refusal('poweroff'), /busctl is not installed.*install systemd, dbus and polkitd, or set it to dry-run/);
 });
 
 t.test('logind is queried seldom and once at a time, and no caller waits for a slow response', async (t) => {

@@ -165,7 +165,7 @@ function manager(environment: NodeJS.ProcessEnv, timeoutSeconds: number, method:
 /** Why the response of `CanPowerOff` or a similar method forbids the action; null: it is allowed. Locks are checked separately. */
 function refusalOf(answer: Answer, user: string): string | null {
   if (!answer.ok)
-    return `which needs systemd-logind on the system's D-Bus (${answer.problem}); install systemd and dbus, or set it to dry-run`;
+    return `which needs systemd-logind on the system's D-Bus (${answer.problem}); install systemd, dbus and polkitd, or set it to dry-run`;
   const can = data(answer.text, 0);
   switch (can) {
     case 'yes':
@@ -177,7 +177,7 @@ function refusalOf(answer: Answer, user: string): string | null {
     case 'challenge-inhibitor-blocked':
       return (
         `which polkit does not allow the user ${user}; ` +
-        'install polkit and the rules of the package (polkit/edge-health.rules), or set it to dry-run'
+        'install polkitd (Ubuntu 22.04: policykit-1) and the rules of the package (polkit/edge-health.rules), or set it to dry-run'
       );
     case 'na':
       return 'which this machine cannot do; choose another one, or set it to dry-run';

@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os';
 import t from 'tap';
 import { stringify } from 'yaml';
 import type { HealthStatus } from '../../../src/core/health-status.ts';
+import type { StatusDocument } from '../../../src/http/api/schema.ts';
 import { Appliance, CONFIG, dropIn, UNIT } from '../../../testkit/container/appliance.ts';
 import { Container } from '../../../testkit/container/container.ts';
 import { containersUnavailable, SUITES } from '../../../testkit/container/images.ts';
@@ -151,5 +152,23 @@ for (const suite of SUITES) {
       t.equal(await machine.sh('pgrep -f "[e]dge-health" || true'), '', 'nothing of it runs');
       t.notOk(before.includes(ENABLED));
     });
+  });
+}
+
+for (const suite of SUITES) {
+  t.test(`on ${suite} without network, D-Bus and polkit`, { skip }, async (t) => {
+    const deb = (await builtPackage()).file;
+    const machine = await Container.boot(t, { suite });
+    await machine.sh('apt-get purge -y dbus-daemon polkitd');
+    await machine.reboot();
+    const { code, output } = await install(machine, deb);
+    t.equal(code, 0, output);
+    t.match(output, /^edge-health: without polkit, .*: apt-get install polkitd/m);
+    await new Appliance(machine).measures();
+    const { shutdown } = await machine.json<StatusDocument>('/status');
+    t.match(shutdown.problem, /install systemd, dbus and polkitd/);
+    t.match(await machine.sh('edge-health status'), /Shutdown +not possible: .*polkitd/);
+    const check = await machine.run(['edge-health', 'ops', 'health_check', '--all', '--dry-run']);
+    t.match(check.stdout, /NOTE +safe shutdown +would be refused: .*polkitd/);
   });
 }

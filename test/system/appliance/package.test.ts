@@ -88,10 +88,7 @@ for (const architecture of ['amd64', 'arm64'] as const) {
       t.same(await field(file, 'Recommends'), '', 'nothing more is fetched');
       t.same(
         [...depends.keys()].sort(),
-        [
-          ...['dbus-system-bus', 'default-dbus-system-bus', 'libc6', 'libgcc-s1', 'libstdc++6', 'libsystemd0', 'policykit-1', 'polkitd'],
-          'systemd',
-        ],
+        [...['libc6', 'libgcc-s1', 'libstdc++6', 'libsystemd0', 'systemd']],
         'depends on nothing that the machine it was built on has let in',
       );
       const manifest = JSON.parse(readFileSync(join(folder, PROGRAM, 'package.json'), 'utf8')) as Record<string, unknown>;

@@ -258,7 +258,7 @@ for (const suite of SUITES) {
       // Without the rule the service reports what is missing, and refuses.
       await machine.sh(`chown root ${CONFIG}; rm /usr/share/polkit-1/rules.d/edge-health.rules; systemctl restart polkit edge-health`);
       const withoutRule = await machine.untilJson<StatusDocument>('/status', ({ shutdown }) => shutdown.problem !== null);
-      const problem = /^safe_shutdown\.action is poweroff, which polkit does not allow the user edge-health; install polkit and the rules/;
+      const problem = /^safe_shutdown\.action is poweroff, which polkit does not allow the user edge-health; install polkitd/;
       t.match(withoutRule.shutdown.problem, problem);
       await machine.untilJson<StatusDocument>('/status', ({ ros }) => ros.transport === 'embedded');
       const { message, success } = await callSafeShutdown(machine.host, VENDOR[suite], 'EMERGENCY', 'watchdog', 5);
