@@ -7,6 +7,7 @@ import { CHROMIUM, launchBrowser, openPage } from '../../../testkit/browser.ts';
 import { temporaryFolder } from '../../../testkit/folder.ts';
 import { alertOf, InProcessService, LOCAL, RealClocks } from '../../../testkit/service/remote-nodes.ts';
 import { ROOT } from '../../../testkit/service/service.ts';
+import { until } from '../../../testkit/wait.ts';
 
 t.setTimeout(600_000);
 const skip = CHROMIUM === '' && 'needs the Debian package chromium';
@@ -95,7 +96,7 @@ t.test('an open alert leads to its page, and is on the timeline however long it 
     .getByRole('link', { name: /CPU usage/ })
     .click();
   await page.getByRole('heading', { name: 'CPU usage is critically high' }).waitFor();
-  t.equal(await page.locator('tbody tr').count(), 2);
+  await until('its changes are listed', async () => (await page.locator('tbody tr').count()) === 2);
   // A time during which the other alert was open: it was resolved after that time.
   const raisedMs = Date.now() - 10 * DAY_MS;
   const query = [raisedMs - 30_000, raisedMs + 60_000].map((ms, i) => `${i === 0 ? 'from' : 'to'}=${new Date(ms).toISOString()}`).join('&');
