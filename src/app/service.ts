@@ -21,7 +21,7 @@ import { readBootId } from '../core/platform/boot-id.ts';
 import type { Log, Publisher } from '../core/ports.ts';
 import type { ShutdownAction, ShutdownProgress } from '../core/shutdown/shutdown.ts';
 import type { ServiceManager } from '../core/supervision.ts';
-import { ClockCheck, type ClockEvent } from '../core/time/clock-watch.ts';
+import { ClockCheck, type ClockCorrection, type ClockEvent, correctionOf } from '../core/time/clock-watch.ts';
 import type { Clocks } from '../core/time/time.ts';
 import { RestServer, restAnswers } from '../http/server.ts';
 import type { GraphNames } from '../ros/graph.ts';
@@ -343,6 +343,20 @@ export class Service {
     this.#store.recordClockEvent(event);
     const what = event.kind === 'suspend' ? 'suspend detected' : 'wall clock step detected';
     this.#options.log('notice', what, { seconds: event.delta_seconds });
+    const bootSeconds = this.#options.clocks.bootSeconds();
+    if (event.kind === 'step' && bootSeconds !== null) this.#correctTimes(correctionOf(event, bootSeconds));
+  }
+
+  /** What is still open gets the time that it would have had; subscribers get open alerts again. */
+  #correctTimes(correction: ClockCorrection): void {
+    this.#view.correct(correction);
+    this.#remoteNodes.correct(correction);
+    this.#alerting = this.#alerting.then(async () => {
+      for (const alert of await this.#store.correctAlerts(correction)) {
+        this.#rest.events.publishAlert(alert, null);
+        this.#publishOnGraph(alert);
+      }
+    });
   }
 
   #publishAlerts(changes: readonly Alert[]): void {

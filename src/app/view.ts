@@ -10,6 +10,7 @@ import { type DiskReading, type HealthStatus, STALE_AFTER_PERIODS } from '../cor
 import type { HistoryReader, Log } from '../core/ports.ts';
 import type { ShutdownProgress } from '../core/shutdown/shutdown.ts';
 import type { StatusSummary } from '../core/supervision.ts';
+import { type ClockCorrection, corrected } from '../core/time/clock-watch.ts';
 import { type Clocks, isoUtc, roundToMilliseconds } from '../core/time/time.ts';
 import type { ReportsDocument } from '../http/api/reports-schema.ts';
 import type { StatusDocument } from '../http/api/schema.ts';
@@ -58,7 +59,7 @@ const CLOCK_AHEAD_SECONDS = 60;
 
 export class View implements ServiceView {
   readonly #options: ViewOptions;
-  readonly #startedMs: number;
+  #startedMs: number;
   readonly #startedSeconds: number;
   readonly #jobs: OpsJobs;
   readonly #reports: Reports;
@@ -116,6 +117,12 @@ export class View implements ServiceView {
     this.#restartNeeded = restartNeeded;
     this.#configLoadedMs = this.#options.clocks.wallMilliseconds();
     this.#configProblem = null;
+  }
+
+  /** The clock stepped: corrects the times that the service was started and configured at. */
+  correct(correction: ClockCorrection): void {
+    this.#startedMs = corrected(this.#startedMs, correction);
+    this.#configLoadedMs = corrected(this.#configLoadedMs, correction);
   }
 
   setConfigProblem(problem: string): void {

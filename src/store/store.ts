@@ -20,7 +20,7 @@ import type {
 } from '../core/ports.ts';
 import type { ShutdownQuery, ShutdownRecord, ShutdownRecords } from '../core/shutdown/shutdown.ts';
 import type { Snapshot } from '../core/snapshot.ts';
-import type { ClockEvent } from '../core/time/clock-watch.ts';
+import type { ClockCorrection, ClockEvent } from '../core/time/clock-watch.ts';
 import { Snapshots } from './backup/snapshots.ts';
 import { SegmentRecorder } from './spool/segment-recorder.ts';
 import { isStorableTime, Spool, spoolFolder } from './spool/spool.ts';
@@ -150,6 +150,17 @@ export class Store implements HistoryReader, ShutdownRecords {
   recordClockEvent(event: ClockEvent): void {
     if (this.#thread.isRunning) this.#thread.send('clockEvent', event);
     else this.#earlyRecords.push(() => this.recordClockEvent(event));
+  }
+
+  /**
+   * Corrects the times of open alerts that this machine raised before its clock stepped; resolves with them. The spool, which has the
+   * times as recorded, is written to the database, so that a restart does not read them again.
+   */
+  async correctAlerts(correction: ClockCorrection): Promise<readonly Alert[]> {
+    if (!this.#thread.isRunning) return [];
+    const alerts = await this.#thread.requestDurably('correctAlerts', correction);
+    void this.flush();
+    return alerts ?? [];
   }
 
   /** Writes everything recorded so far to the database. Resolves with the reason if that fails, else with null. */

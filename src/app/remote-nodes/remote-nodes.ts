@@ -6,6 +6,7 @@ import type { HealthStatus } from '../../core/health-status.ts';
 import { isNodeName } from '../../core/node-name.ts';
 import { rateLimited } from '../../core/platform/log.ts';
 import type { Log, RecordCursor } from '../../core/ports.ts';
+import { type ClockCorrection, corrected } from '../../core/time/clock-watch.ts';
 import { isoUtc } from '../../core/time/time.ts';
 import type { StatusDocument } from '../../http/api/schema.ts';
 import type { GraphListener } from '../../ros/graph.ts';
@@ -383,6 +384,13 @@ export class RemoteNodes implements Pick<Required<GraphListener>, 'onHealthStatu
       });
     }
     return null;
+  }
+
+  /** The clock stepped: corrects the times at which nodes left. */
+  correct(correction: ClockCorrection): void {
+    const left = [...this.#nodes.values()].filter(({ leftMs }) => leftMs !== null);
+    for (const node of left) this.#setLeft(node, corrected(node.leftMs as number, correction));
+    if (left.length > 0) this.#options.left.write(this.#leftNodes());
   }
 
   #setLeft(node: RemoteNode, leftMs: number): void {

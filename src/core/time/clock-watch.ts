@@ -14,6 +14,24 @@ export interface ClockEvent {
   readonly delta_seconds: number;
 }
 
+/** Times in milliseconds that this boot stamped before its wall clock stepped, and what corrects them. */
+export interface ClockCorrection {
+  readonly fromMs: number;
+  readonly toMs: number;
+  readonly deltaMs: number;
+}
+
+/** `bootSeconds`: boot time at the step. Times of earlier boots, when the clock may have been right, are not corrected. */
+export function correctionOf({ delta_seconds, timestamp_ms }: ClockEvent, bootSeconds: number): ClockCorrection {
+  const deltaMs = Math.round(delta_seconds * 1000);
+  const toMs = timestamp_ms - deltaMs;
+  return { fromMs: toMs - bootSeconds * 1000, toMs, deltaMs };
+}
+
+export function corrected(ms: number, { deltaMs, fromMs, toMs }: ClockCorrection): number {
+  return ms >= fromMs && ms <= toMs ? ms + deltaMs : ms;
+}
+
 /**
  * Jumps smaller than this are slewing, scheduling between two clock reads, or the 10 ms resolution of /proc/uptime. NTP daemons step only
  * beyond 128 ms to 1 s, and no evaluation here needs a resolution finer than a sampling period.

@@ -5,9 +5,11 @@ import fc from 'fast-check';
 import t, { type Test } from 'tap';
 import { runs, SEED } from '../../../testkit/effort.ts';
 import { temporaryFolder } from '../../../testkit/folder.ts';
+import type { Alert } from '../../core/alerts/alert.ts';
 import type { Order } from '../../core/ports.ts';
-import { HOUR_MS, MINUTE_MS } from '../../core/time/time.ts';
+import { DAY_MS, HOUR_MS, isoUtc, MINUTE_MS } from '../../core/time/time.ts';
 import { aggregate, history } from '../queries/queries.ts';
+import { ALL, change } from '../testing/alerts.ts';
 import { TestArchive, testArchive } from '../testing/archive.ts';
 import { type Row, row, series, toColumns, toRows } from '../testing/rows.ts';
 import type { Archive } from './archive.ts';
@@ -332,4 +334,36 @@ t.test('an undetected damaged blob affects only its own samples', async (t) => {
   t.same([...steps.timestampMs.subarray(0, steps.count)], [HOUR + HOUR_MS], 'minutes computed from the hour');
   archive.db.prepare("UPDATE raw SET samples = x'01ff' WHERE from_ms = ?").run(HOUR);
   t.same(raw(archive, 'asc', { fromMs: HOUR, toMs: HOUR + HOUR_MS }), series(HOUR + 60_000, 60));
+});
+
+t.test('after a step of the clock, what this boot stamped for an open episode of this machine has the corrected time', async (t) => {
+  const opened = testArchive(t, HOUR);
+  const { archive } = opened;
+  const correction = { fromMs: HOUR - 3000, toMs: HOUR + 9000, deltaMs: 30 * DAY_MS };
+  const raised = change('robot/cpu_percent/1', HOUR);
+  const worse = change('robot/cpu_percent/1', HOUR + 5000, { severity: 'CRITICAL' });
+  const untouched = [
+    change('robot/memory_percent/1', HOUR),
+    change('robot/memory_percent/1', HOUR + 1000, { resolved: true }),
+    change('robot/disk_percent/1', HOUR - 4000), // Of an earlier boot.
+    change('arm/cpu_percent/1', HOUR + 2000),
+  ];
+  const stale = change('arm/health_status/1', HOUR + 3000, { metric: 'health_status', severity: 'ERROR' });
+  for (const alert of [raised, worse, ...untouched, stale]) archive.saveAlert(alert);
+  const later = (alert: Alert): Alert => ({ ...alert, timestamp: isoUtc(Date.parse(alert.timestamp) + correction.deltaMs) });
+  const sorted = (alerts: readonly Alert[]): string[] => alerts.map((alert) => JSON.stringify(alert)).sort();
+  t.same(sorted(archive.correctAlerts(correction)), sorted([later(worse), later(stale)]));
+  const check = (): void => {
+    const { alerts } = opened.archive.alerts.list({ ...ALL, range: EVER, changes: true });
+    t.same(sorted(alerts), sorted([later(raised), later(worse), ...untouched, later(stale)]));
+    const before = opened.archive.alerts.list({ ...ALL, range: { fromMs: 0, toMs: HOUR + DAY_MS } }).alerts;
+    t.notOk(
+      before.some(({ alert_id }) => alert_id === raised.alert_id),
+      'the episode began later',
+    );
+  };
+  check();
+  opened.commit();
+  opened.restart();
+  check();
 });

@@ -3,7 +3,7 @@ import { type Alert, isAboutRemoteNode } from '../../core/alerts/alert.ts';
 import type { KnownNode } from '../../core/alerts/node-watch.ts';
 import type { RecordCursor } from '../../core/ports.ts';
 import type { ShutdownRecord } from '../../core/shutdown/shutdown.ts';
-import type { ClockEvent } from '../../core/time/clock-watch.ts';
+import type { ClockCorrection, ClockEvent } from '../../core/time/clock-watch.ts';
 import { DAY_MS } from '../../core/time/time.ts';
 import { AlertLog, AlertTable } from '../events/alert-log.ts';
 import { SamplingHistory } from '../events/clock-events.ts';
@@ -131,6 +131,11 @@ export class Archive {
       () => this.alerts.save(alert, cursor),
       () => this.alerts.flush(0),
     );
+  }
+
+  /** Corrects the times of open alerts that this machine raised before its clock stepped; returns them. */
+  correctAlerts(correction: ClockCorrection): Alert[] {
+    return this.#file.guard(() => this.alerts.correct(this.#options.localNode, correction));
   }
 
   /** Writes a shutdown request durably. Throws when it cannot be written yet; reads include it either way. */

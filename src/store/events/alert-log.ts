@@ -1,6 +1,7 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
-import { type Alert, nodeOfAlertId, type Severity } from '../../core/alerts/alert.ts';
+import { type Alert, nodeOfAlertId, raisedBy, type Severity, STALE_METRIC } from '../../core/alerts/alert.ts';
 import { type AlertPage, type AlertQuery, compareCursors, type RecordCursor } from '../../core/ports.ts';
+import { type ClockCorrection, corrected } from '../../core/time/clock-watch.ts';
 import { DAY_MS, isoUtc } from '../../core/time/time.ts';
 import { standInDatabase, transaction } from '../database/database.ts';
 
@@ -125,6 +126,20 @@ export class AlertLog {
     const changes = this.#disk.recorded(after, node, limit);
     if (!this.#memory) return changes;
     return [...changes, ...this.#memory.recorded(after, node, limit)].sort((a, b) => compareCursors(a.cursor, b.cursor)).slice(0, limit);
+  }
+
+  /** Corrects the times of open episodes that this machine raised, and of their changes; returns those episodes. */
+  correct(localNode: string, correction: ClockCorrection): Alert[] {
+    const pending = this.#waiting.map((change) => {
+      const { alert, raisedMs } = change;
+      if (raisedBy(alert, localNode) === 'other') return change;
+      const timestamp = isoUtc(corrected(Date.parse(alert.timestamp), correction));
+      return { ...change, alert: { ...alert, timestamp }, raisedMs: raisedMs && corrected(raisedMs, correction) };
+    });
+    this.#setWaiting(pending);
+    this.#disk.correct(localNode, correction);
+    const isCorrected = (ms: number): boolean => corrected(ms - correction.deltaMs, correction) === ms;
+    return this.open().filter((alert) => raisedBy(alert, localNode) !== 'other' && isCorrected(Date.parse(alert.timestamp)));
   }
 
   /** Segment of the last change written; 0: there is none. */
@@ -254,6 +269,19 @@ export class AlertTable {
       )
       .get(Date.parse(timestamp), alert_id, severity, resolved ? 1 : 0, alert_id);
     return row !== undefined;
+  }
+
+  correct(localNode: string, { deltaMs, fromMs, toMs }: ClockCorrection): void {
+    const values = { deltaMs, fromMs, localNode, stale: STALE_METRIC, toMs };
+    const isOpenHere = 'resolved = 0 AND (node = :localNode OR metric = :stale)';
+    const shifted = (column: string): string => `${column} = ${column} + iif(${column} BETWEEN :fromMs AND :toMs, :deltaMs, 0)`;
+    transaction(this.db, () => {
+      for (const update of [
+        `UPDATE alert_change SET ${shifted('changed_ms')} WHERE alert_id IN (SELECT alert_id FROM episode WHERE ${isOpenHere})`,
+        `UPDATE episode SET ${shifted('raised_ms')}, ${shifted('changed_ms')} WHERE ${isOpenHere}`,
+      ])
+        this.db.prepare(update).run(values);
+    });
   }
 
   /** Start of an episode; null when it is not stored here. */

@@ -12,7 +12,7 @@ import type {
   RecordedQuery,
 } from '../../core/ports.ts';
 import type { ShutdownQuery, ShutdownRecord } from '../../core/shutdown/shutdown.ts';
-import type { ClockEvent } from '../../core/time/clock-watch.ts';
+import type { ClockCorrection, ClockEvent } from '../../core/time/clock-watch.ts';
 import type { Columns } from '../samples/chunk.ts';
 
 /** Requests to the store's thread and their responses. Requests of one queue are served in order. */
@@ -27,6 +27,7 @@ export interface Operations {
   alert: { request: { alert: Alert; cursor: RecordCursor }; answer: boolean };
   rate: { request: { node: string; hertz: number; sinceMs: number } };
   clockEvent: { request: ClockEvent };
+  correctAlerts: { request: ClockCorrection; answer: Alert[] };
   shutdown: { request: ShutdownRecord };
   history: { request: HistoryQuery; answer: HistoryPage };
   aggregate: { request: AggregateQuery; answer: Aggregate[] };

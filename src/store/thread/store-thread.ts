@@ -259,15 +259,21 @@ function toWaitingSegment({ segment, bytes, samples }: Leftover): WaitingSegment
   return { segment, bytes, samples: samples.reduce((sum, { columns }) => sum + columns.count, 0) };
 }
 
+/** The wall clock's time of a moment in performance.now() time, to the second, since the two clocks do not run alike. */
+function wallTimeOf(monotonicMs: number | null): string | null {
+  return monotonicMs === null ? null : isoUtc(Math.round((Date.now() - performance.now() + monotonicMs) / 1000) * 1000);
+}
+
 /** State of writing to the database, for the log and /status. */
 class StoreHealth {
   readonly #log: Log;
   readonly #quarantined: string[] = [];
   #state: StorageState['state'] = 'starting';
   #error: string | null = null;
-  #since: string | null = null;
+  /** Monotonic times: the wall clock may step. */
+  #sinceMs: number | null = null;
   #written: Written = { sizeBytes: 0, oldestSampleMs: null, alertsNotStored: 0 };
-  #lastWrite: string | null = null;
+  #lastWriteMs: number | null = null;
   #isAlertBudgetSpent = false;
 
   constructor(log: Log) {
@@ -298,16 +304,17 @@ class StoreHealth {
       this.#log('warning', 'remote alerts shown but not stored: daily write budget used up', { changes: more });
     this.#isAlertBudgetSpent = more > 0;
     this.#written = written;
-    this.#lastWrite = isoUtc(Date.now());
-    if (this.#state === 'degraded') this.#log('notice', 'storage recovered', { since: this.#since, samples_lost: samplesLost });
+    this.#lastWriteMs = performance.now();
+    if (this.#state === 'degraded')
+      this.#log('notice', 'storage recovered', { since: wallTimeOf(this.#sinceMs), samples_lost: samplesLost });
     this.#state = 'ok';
     this.#error = null;
-    this.#since = null;
+    this.#sinceMs = null;
   }
 
   recordFailure(error: string): void {
     if (this.#state !== 'degraded') {
-      this.#since = isoUtc(Date.now());
+      this.#sinceMs = performance.now();
       this.#log('error', 'cannot write the database; samples are kept in memory and writing is retried', { error });
     }
     this.#state = 'degraded';
@@ -330,10 +337,10 @@ class StoreHealth {
     return {
       state: this.#state,
       error: this.#error,
-      since: this.#since,
+      since: wallTimeOf(this.#sinceMs),
       size_bytes: sizeBytes,
       oldest_sample: oldestSampleMs === null ? null : isoUtc(oldestSampleMs),
-      last_write: this.#lastWrite,
+      last_write: wallTimeOf(this.#lastWriteMs),
       quarantined: this.#quarantined,
     };
   }

@@ -181,6 +181,7 @@ const handlers: { [O in Operation]: (body: Operations[O]['request']) => Answer<O
   alert: ({ alert, cursor }) => opened().saveAlert(alert, cursor),
   rate: ({ node: name, hertz, sinceMs }) => opened().setRate(name, hertz, sinceMs),
   clockEvent: (event) => opened().saveClockEvent(event),
+  correctAlerts: (correction) => opened().correctAlerts(correction),
   shutdown: (record) => opened().saveShutdown(record),
   history: (query) => reading((store) => history(store, query)),
   aggregate: (query) => reading((store) => aggregate(store, query, Date.now())),

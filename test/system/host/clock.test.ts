@@ -33,3 +33,32 @@ t.test('a stepped wall clock is recognised and recorded, and is no gap', async (
   t.ok(statistics.longest_gap_seconds < 1800, `the longest gap is ${statistics.longest_gap_seconds} s, not an hour`);
   t.match(service.log, /wall clock step detected seconds=3(600|599)/);
 });
+
+interface Alerts {
+  data: { alert_id: string; timestamp: string; resolved: boolean }[];
+}
+
+t.test('a clock that is set for the first time corrects the start and the open alerts of this boot', async (t) => {
+  const folder = temporaryFolder(t);
+  const clock = `${folder}/clock`;
+  const unset = -Math.floor(Date.now() / 1000) + 20;
+  writeFileSync(clock, `${unset}`);
+  const environment = { LD_PRELOAD: library, FAKETIME_TIMESTAMP_FILE: clock, FAKETIME_NO_CACHE: '1', FAKETIME_DONT_FAKE_MONOTONIC: '1' };
+  const config = { thresholds: { memory: { warning: 0.1, critical: 0.2 } }, alerts: { raise_after_seconds: 0 } };
+  const service = await startIn(t, folder, { environment, config });
+  const raised = await service.until<Alerts>('/alerts?metric=memory_percent', ({ data }) => data.length === 1);
+  t.match(raised.data[0]?.timestamp, /^1970-01-01T/);
+  const beforeMs = Date.now();
+  writeFileSync(clock, '+0');
+  const { data } = await service.until<Alerts>(
+    '/alerts?metric=memory_percent',
+    ({ data }) => data[0]?.timestamp.startsWith('1970') === false,
+  );
+  t.same(
+    data.map(({ alert_id, resolved }) => ({ alert_id, resolved })),
+    raised.data.map(({ alert_id }) => ({ alert_id, resolved: false })),
+  );
+  const { started } = await service.json<{ started: string }>('/status');
+  for (const time of [started, data[0]?.timestamp ?? ''])
+    t.ok(Date.parse(time) > beforeMs - 120_000 && Date.parse(time) < beforeMs, `${time}, corrected at ${beforeMs}`);
+});
