@@ -89,10 +89,11 @@ export async function followAlerts(feed: AlertFeed): Promise<void> {
       settle(settleMs);
     },
     onEvent: ({ data, event, id }) => {
-      if (event !== 'alert' || id === null) return;
+      const cursor = id ?? feed.cursor();
+      if (event !== 'alert' || cursor === null) return;
       changes += 1;
       settling?.refresh();
-      onAlerts([JSON.parse(data) as Alert], id);
+      onAlerts([JSON.parse(data) as Alert], cursor);
     },
     onCursorLost: () => feed.setCursor(null),
     onClose: async (error) => {

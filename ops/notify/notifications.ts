@@ -38,7 +38,8 @@ export class Notifications {
   #timer: NodeJS.Timeout | undefined;
 
   private constructor(options: NotifierOptions, settings: Settings, file: StateFile) {
-    const { log, nowMs } = options;
+    const { log } = options;
+    const nowMs = (): number => file.nowMs();
     this.file = file;
     this.#options = options;
     this.#settings = settings;
@@ -55,11 +56,12 @@ export class Notifications {
   }
 
   start(): void {
-    const { log, nowMs } = this.#options;
+    const { log } = this.#options;
     for (const problem of this.#settings.problems) log('error', `notifications: ${problem}`);
     for (const warning of this.#settings.warnings) log('warning', `notifications: ${warning}`);
     this.#dropRemovedChannels();
-    this.file.note({ plan: reconsidered(this.file.state.plan, nowMs()) });
+    const nowMs = this.file.nowMs();
+    this.file.note({ plan: reconsidered(this.file.state.plan, nowMs) });
     for (const worker of this.#workers) worker.wake();
     this.#feed = this.#follow();
     this.#scheduleDecision();
@@ -97,7 +99,7 @@ export class Notifications {
   }
 
   #follow(): Promise<void> {
-    const { log, nowMs, onState, pollMs, rest } = this.#options;
+    const { log, onState, pollMs, rest } = this.#options;
     return followAlerts({
       rest,
       signal: this.#ending.signal,
@@ -106,7 +108,7 @@ export class Notifications {
       setCursor: (cursor) => void this.file.save({ cursor }),
       onAlerts: (alerts, cursor) => this.#takeAlerts(alerts.map(alertChange), cursor),
       onOpen: (alerts) => this.#compare(alerts),
-      onLink: (alerts, problem) => onState({ alerts, since: isoUtc(nowMs()), problem }),
+      onLink: (alerts, problem) => onState({ alerts, since: isoUtc(this.file.nowMs()), problem }),
       ...(pollMs === undefined ? {} : { pollMs }),
     }).catch((error: Error) => log('error', 'notifications: alert feed failed', { error: error.stack ?? error.message }));
   }
@@ -114,22 +116,23 @@ export class Notifications {
   /** Resolves alerts that the service does not list, after its database was replaced or events were lost. */
   #compare(alerts: readonly Alert[]): void {
     const ids = new Set(alerts.map(({ alert_id: id }) => id));
+    const at = isoUtc(this.file.nowMs());
     const gone = openAlerts(this.file.state.plan).filter(({ id }) => !ids.has(id));
-    const at = isoUtc(this.#options.nowMs());
     this.#takeAlerts([...alerts.map(alertChange), ...gone.map((subject) => ({ ...subject, level: null, at }))]);
   }
 
   /** Does not write at once: after a kill, the service sends the alerts again from the saved cursor. */
   #takeAlerts(changes: readonly Change[], cursor: string | null = this.file.state.cursor): void {
-    const { plan: before, cursor: cursorBefore } = this.file.state;
     const plan = this.#planWith(changes);
+    const { plan: before, cursor: cursorBefore } = this.file.state;
     if (plan === before && cursor === cursorBefore) return;
     this.file.note({ plan, cursor });
     if (plan !== before) this.#scheduleDecision();
   }
 
   #planWith(changes: readonly Change[]): Plan {
-    return changes.reduce((plan, change) => taken(plan, change, this.#options.nowMs()), this.file.state.plan);
+    const nowMs = this.file.nowMs();
+    return changes.reduce((plan, change) => taken(plan, change, nowMs), this.file.state.plan);
   }
 
   #scheduleDecision(ms = DECIDE_MS): void {
@@ -145,7 +148,7 @@ export class Notifications {
   }
 
   #decide(): void {
-    const nowMs = this.#options.nowMs();
+    const nowMs = this.file.nowMs();
     const { lines, nextMs, plan } = decide(this.file.state.plan, this.#settings.rules, nowMs);
     if (lines) this.#enqueue(plan, lines, nowMs);
     else if (plan !== this.file.state.plan) this.file.note({ plan });

@@ -128,6 +128,7 @@ interface WorkerOptions {
   /** Notifications that are not yet on disk. If sent before, they could be sent again with another id. */
   readonly unsaved: ReadonlySet<string>;
   readonly log: Log;
+  /** Corrects the times of the queue if the clock has stepped. */
   readonly nowMs: () => number;
 }
 
@@ -152,19 +153,21 @@ export class QueueWorker {
 
   /** Returns the queue with one more notification. */
   queueWith(id: string, bytes: number): Queue {
-    return this.#withDropsLogged(added(this.#queue, id, bytes, this.#options.nowMs()));
+    const nowMs = this.#options.nowMs();
+    return this.#withDropsLogged(added(this.#queue, id, bytes, nowMs));
   }
 
   /** Sends the next notification if one is due. */
   wake(): void {
     clearTimeout(this.#timer);
     if (this.#isStopped || this.#sending) return;
-    const { nowMs, unsaved } = this.#options;
+    const { unsaved } = this.#options;
+    const nowMs = this.#options.nowMs();
     const pending = this.#queue.pending.filter(({ id }) => !unsaved.has(id));
-    const next = picked({ ...this.#queue, pending }, nowMs());
+    const next = picked({ ...this.#queue, pending }, nowMs);
     if (!next) return;
     if ('atMs' in next) {
-      this.#timer = setTimeout(() => this.wake(), Math.min(MAX_SLEEP_MS, Math.max(0, next.atMs - nowMs())));
+      this.#timer = setTimeout(() => this.wake(), Math.min(MAX_SLEEP_MS, Math.max(0, next.atMs - nowMs)));
       return;
     }
     this.#sending = this.#send(next.entry.id).finally(() => {
@@ -187,12 +190,13 @@ export class QueueWorker {
   }
 
   async #send(id: string): Promise<void> {
-    const { file, log, nowMs } = this.#options;
+    const { file, log } = this.#options;
     const { name, target } = this.channel;
     const { dropped, failures } = this.#queue;
     const result = await this.#attempt(id, dropped);
     if (this.#ending.signal.aborted && result.kind !== 'delivered') return; // An interruption is not a failure of the receiver.
-    const after = this.#withDropsLogged(settled(this.#queue, id, result, nowMs(), Math.random()));
+    const nowMs = this.#options.nowMs();
+    const after = this.#withDropsLogged(settled(this.#queue, id, result, nowMs, Math.random()));
     void file.save({ queues: { [name]: after } });
     const fields = { channel: name, target, id };
     if (result.kind === 'delivered') log(failures > 0 ? 'notice' : 'info', 'notification delivered', fields);

@@ -2,10 +2,11 @@ import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:f
 import { join } from 'node:path';
 import t from 'tap';
 import type { LogLevel } from '../../src/core/ports.ts';
+import { DAY_MS, HOUR_MS } from '../../src/core/time/time.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { testMessage } from './message.ts';
 import { EMPTY_PLAN, taken } from './plan.ts';
-import { added, EMPTY_QUEUE } from './queue.ts';
+import { added, EMPTY_QUEUE, settled } from './queue.ts';
 import { EMPTY_STATE, parseState, type State, StateFile, stateFile, withChange } from './state.ts';
 import { alertChange } from './subject.ts';
 import { facts } from './testing/lines.ts';
@@ -112,4 +113,57 @@ t.test('a message is removed with the last queue that contains it', async (t) =>
   const one = withChange(full, { queues: { webhook: EMPTY_QUEUE } });
   t.same(Object.keys(one.messages), [message.id]);
   t.same(Object.keys(withChange(one, { queues: { command: EMPTY_QUEUE } }).messages), []);
+});
+
+/** Clocks of one boot, moved by the test. */
+function bootClocks(fromBootSeconds = 100, fromMs = facts.nowMs) {
+  let [bootSeconds, wallMs] = [fromBootSeconds, fromMs];
+  const clocks = { bootSeconds: () => bootSeconds, wallMilliseconds: () => wallMs };
+  const pass = (seconds: number, steppedMs = 0): void => {
+    bootSeconds += seconds;
+    wallMs += seconds * 1000 + steppedMs;
+  };
+  return { clocks, pass };
+}
+
+t.test('a step of the clock, forward or back, changes no age, also if it comes while no scheduler runs', async (t) => {
+  for (const stepMs of [3 * DAY_MS, -3 * DAY_MS, Date.UTC(2026, 0)]) {
+    const folder = temporaryFolder(t);
+    const { clocks, pass } = bootClocks();
+    const file = await StateFile.open(folder, () => undefined, clocks);
+    const queue = settled(webhook, message.id, { kind: 'retry', detail: 'down' }, facts.nowMs, 0.5).queue;
+    await file.save({ ...pending, plan: { ...plan, sentMs: [facts.nowMs] }, queues: { webhook: queue } });
+    const ages = (of: StateFile): number[] => {
+      const nowMs = of.nowMs();
+      const { plan, queues } = of.state;
+      const times = [queues.webhook.pending[0]?.createdMs, queues.webhook.pending[0]?.nextMs, queues.webhook.last?.ms, plan.sentMs[0]];
+      return [...times, Object.values(plan.subjects)[0]?.pending?.firstMs].map((ms) => nowMs - (ms ?? 0));
+    };
+    const before = ages(file);
+    pass(7, stepMs);
+    const expected = before.map((ms) => ms + 7000);
+    t.same(ages(file), expected, `${stepMs} ms`);
+    await file.flush();
+    pass(3, stepMs);
+    t.same(
+      ages(await StateFile.open(folder, () => undefined, clocks)),
+      expected.map((ms) => ms + 3000),
+      `${stepMs} ms between two schedulers`,
+    );
+  }
+});
+
+t.test('after a boot, the wall clock counts, and a time from a clock that was never set is now', async (t) => {
+  const folder = temporaryFolder(t);
+  const unset = bootClocks(100, 100_000);
+  const file = await StateFile.open(folder, () => undefined, unset.clocks);
+  await file.save({ ...pending, queues: { webhook: added(webhook, 'unset', 100, 100_000).queue } });
+  const text = readFileSync(stateFile(folder), 'utf8');
+  writeFileSync(stateFile(folder), text.replace(/"boot_id":"[^"]*"/, '"boot_id":"another"'));
+  const booted = bootClocks(5, facts.nowMs + HOUR_MS);
+  const again = await StateFile.open(folder, () => undefined, booted.clocks);
+  t.same(
+    again.state.queues.webhook.pending.map(({ createdMs }) => createdMs),
+    [facts.nowMs, facts.nowMs + HOUR_MS],
+  );
 });

@@ -1,7 +1,11 @@
 import { dirname } from 'node:path';
 import * as v from 'valibot';
 import { readIfThere, writeAtomically } from '../../src/core/files/atomic-file.ts';
+import { systemClocks } from '../../src/core/platform/clocks.ts';
 import type { Log } from '../../src/core/ports.ts';
+import { corrected } from '../../src/core/time/clock-watch.ts';
+import type { Clocks } from '../../src/core/time/time.ts';
+import { type ClockMark, clockMarkSchema, correctionSince, markClocks } from '../lib/clock-mark.ts';
 import { diskProblem, makeFolder } from '../lib/files.ts';
 import { CHANNEL_NAMES } from './channels/channel.ts';
 import type { Message } from './message.ts';
@@ -37,6 +41,15 @@ export const EMPTY_STATE: State = {
   messages: {},
 };
 
+const fileSchema = v.object({
+  ...stateSchema.entries,
+  /** The clocks when it was written. */
+  clock: v.optional(v.nullable(clockMarkSchema), null),
+});
+
+/** A time before this comes from a clock that was never set. */
+const EARLIEST_MS = Date.UTC(2020, 0);
+
 /** Deferrable changes are written after this long, and failed writes are retried. */
 const LATER_MS = 60_000;
 
@@ -50,6 +63,30 @@ export function withChange(state: State, change: StateChange): State {
   const pending = new Set(CHANNEL_NAMES.flatMap((name) => queues[name].pending.map(({ id }) => id)));
   const messages = Object.entries({ ...state.messages, ...change.messages }).filter(([id]) => pending.has(id));
   return { ...state, ...change, queues, messages: Object.fromEntries(messages) };
+}
+
+/** The state with each past time replaced, and the times of the next attempts, which are in the future, moved. */
+function withTimes(state: State, change: (ms: number) => number, moveMs: number): State {
+  const orNull = (ms: number | null): number | null => (ms === null ? null : change(ms));
+  const queues = CHANNEL_NAMES.map((name) => {
+    const queue = state.queues[name];
+    const { last, lastSuccessMs } = queue;
+    return {
+      ...queue,
+      pending: queue.pending.map((entry) => ({ ...entry, createdMs: change(entry.createdMs), nextMs: entry.nextMs + moveMs })),
+      lastSuccessMs: orNull(lastSuccessMs),
+      last: last && { ...last, ms: change(last.ms) },
+    };
+  });
+  const subjects = Object.entries(state.plan.subjects).map(([key, subject]) => {
+    const pending = subject.pending && { ...subject.pending, firstMs: change(subject.pending.firstMs) };
+    return [key, { ...subject, pending }] as const;
+  });
+  return {
+    ...state,
+    plan: { subjects: Object.fromEntries(subjects), sentMs: state.plan.sentMs.map(change) },
+    queues: Object.fromEntries(CHANNEL_NAMES.map((name, i) => [name, queues[i]])) as State['queues'],
+  };
 }
 
 /** The state on disk, for readers. Rejects for a file that this version did not write. */
@@ -76,26 +113,53 @@ export class StateFile {
   #last: Promise<void> = Promise.resolve();
   #later: NodeJS.Timeout | undefined;
   #isFailing = false;
+  readonly #clocks: Pick<Clocks, 'bootSeconds' | 'wallMilliseconds'>;
+  /** The clocks by which the times of the state are right. */
+  #clock: ClockMark;
 
-  private constructor(file: string, log: Log, state: State) {
+  private constructor(file: string, log: Log, state: State, clocks: Pick<Clocks, 'bootSeconds' | 'wallMilliseconds'>) {
     this.#file = file;
     this.#log = log;
     this.#state = state;
     this.#written = state;
+    this.#clocks = clocks;
+    this.#clock = markClocks(clocks);
   }
 
-  static async open(dataFolder: string, log: Log): Promise<StateFile> {
+  static async open(
+    dataFolder: string,
+    log: Log,
+    clocks: Pick<Clocks, 'bootSeconds' | 'wallMilliseconds'> = systemClocks(),
+  ): Promise<StateFile> {
     const file = stateFile(dataFolder);
     let state = EMPTY_STATE;
+    let clock: ClockMark | null = null;
     try {
-      state = await readState(dataFolder);
+      const text = (await readIfThere(file)) ?? '';
+      state = parseState(text);
+      if (text !== '') ({ clock } = v.parse(fileSchema, JSON.parse(text)));
     } catch (error) {
       log('error', 'notifications: saved state unreadable; open alerts are notified again', {
         file,
         error: diskProblem(error, dirname(file)) ?? (error as Error).message,
       });
     }
-    return new StateFile(file, log, state);
+    const opened = new StateFile(file, log, state, clocks);
+    const { boot_id, wall_ms } = opened.#clock;
+    if (clock !== null && clock.boot_id === boot_id) {
+      opened.#clock = clock;
+      opened.nowMs();
+    } else opened.#state = withTimes(state, (ms) => (ms < EARLIEST_MS ? wall_ms : ms), 0);
+    return opened;
+  }
+
+  /** The wall clock. If it has stepped, first corrects the times of the state, so that ages are as if it had not. Call it before `state`. */
+  nowMs(): number {
+    const now = markClocks(this.#clocks, this.#clock.boot_id);
+    const correction = correctionSince(this.#clock, now);
+    this.#clock = now;
+    if (correction) this.note(withTimes(this.#state, (ms) => corrected(ms, correction), correction.deltaMs));
+    return now.wall_ms;
   }
 
   get state(): State {
@@ -148,7 +212,7 @@ export class StateFile {
     const folder = dirname(this.#file);
     try {
       await makeFolder(folder);
-      await writeAtomically(this.#file, `${JSON.stringify(state)}\n`, { durable: true });
+      await writeAtomically(this.#file, `${JSON.stringify({ ...state, clock: this.#clock })}\n`, { durable: true });
       this.#written = state;
       if (this.#isFailing) this.#log('notice', 'notifications: state saved to disk again');
       this.#isFailing = false;

@@ -1,5 +1,6 @@
 import * as v from 'valibot';
 import { type Alert, nodeOfAlertId, SEVERITIES, type Severity } from '../../src/core/alerts/alert.ts';
+import { isoUtc } from '../../src/core/time/time.ts';
 
 /** Severity of a subject; null means resolved. Jobs use the severities of alerts: CRITICAL, ERROR for UNKNOWN, WARNING. */
 export type Level = Severity | null;
@@ -121,11 +122,19 @@ export function jobChange(
   };
 }
 
+/** After a step of its clock, a node publishes an open alert again with only the time corrected. */
+function restamped(given: Subject, { at, threshold, value }: Change): Subject {
+  if (at === given.at || value !== given.value || threshold !== given.threshold) return given;
+  const since = given.since <= given.at ? Date.parse(given.since) + Date.parse(at) - Date.parse(given.at) : null;
+  return { ...given, at, since: since === null ? given.since : isoUtc(since) };
+}
+
 /** Returns the subject after a change, or the same object if the change is not an update. */
 export function changed(given: Subject | undefined, change: Change, nowMs: number): Subject | undefined {
   const before: Subject = given ?? { ...change, level: null, since: change.at, notified: null, pending: null };
   const isOther = change.id !== before.id;
   if (isOther && change.level === null && before.level !== null) return given; // This is the end of an older episode.
+  if (given && change.source === 'alert' && !isOther && change.level === given.level) return restamped(given, change);
   const isNewFinding = before.level !== null && change.findings.some((finding) => !before.findings.includes(finding));
   if (!isOther && change.level === before.level && !isNewFinding) return given;
   const isEpisode = change.level !== null && (before.level === null || isOther);
