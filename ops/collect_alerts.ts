@@ -3,6 +3,7 @@ import { changeKey } from '../src/core/alerts/alert.ts';
 import { ALERTS_FILE, allKeys, appendRecords, findState, recordsOf, saveState } from './collect/alert-files.ts';
 import { BEGINNING, CursorUnknown, changesAfter } from './collect/alert-pages.ts';
 import { collectedResult, failedResult, type Progress } from './collect/alert-results.ts';
+import { markClocks } from './lib/clock-mark.ts';
 import { makeFolder, prune } from './lib/files.ts';
 import { type Job, type JobContext, UsageError } from './lib/job.ts';
 
@@ -75,14 +76,15 @@ async function collect(context: JobContext, { dryRun, folder, sinceMs }: Options
     progress.known += changes.length - missing.length;
 
     const wanted = missing.filter(({ timestamp }) => !(Date.parse(timestamp) < sinceMs));
-    const { open, records } = recordsOf(wanted, state, cursor, nowMs());
+    const clock = { ...markClocks(), wall_ms: nowMs() };
+    const { open, records } = recordsOf(wanted, state, cursor, clock);
     if (!dryRun) {
       const files = await appendRecords(folder, records, nowMs(), config.ops.keep_days);
       if (files.some((file) => !(file in state.files))) await prune(context, folder, ALERTS_FILE);
     }
     progress.records.push(...records);
     // A cursor that moved without changes is not worth a write: the previous one leads to the same changes.
-    if (changes.length > 0) await move({ cursor, open, sequence: state.sequence + records.length });
+    if (changes.length > 0) await move({ cursor, open, sequence: state.sequence + records.length, clock });
     progress.open = Object.keys(state.open).length;
   }
   if (state.replay) await move({ replay: false });

@@ -4,7 +4,9 @@ import { join } from 'node:path';
 import * as v from 'valibot';
 import { type Alert, changeKey, nodeOfAlertId } from '../../src/core/alerts/alert.ts';
 import { readIfThere, writeAtomically } from '../../src/core/files/atomic-file.ts';
+import { corrected } from '../../src/core/time/clock-watch.ts';
 import { DAY_MS, isoUtc } from '../../src/core/time/time.ts';
+import { type ClockMark, clockMarkSchema, correctionSince } from '../lib/clock-mark.ts';
 import { appendLines, datedFiles, linesOf, type ReadOptions, removeTornLine, utcDay } from '../lib/files.ts';
 import type { JobContext } from '../lib/job.ts';
 import { BEGINNING } from './alert-pages.ts';
@@ -18,7 +20,7 @@ export interface AlertRecord extends Alert {
   readonly node: string;
   /** Start of the episode; null if it was before the first collected change. */
   readonly began: string | null;
-  /** From the start to this change; null if that is unknown or a clock was set back in between. */
+  /** From the start to this change; null if that is unknown, or if one of them was stamped by a clock that was not set. */
   readonly duration_seconds: number | null;
   /** Sequence number among all collected changes, in the order in which the service recorded them. */
   readonly sequence: number;
@@ -40,9 +42,14 @@ export interface ResumeState {
   readonly open: Readonly<Record<string, string | null>>;
   /** Lengths of the files when the state was saved, by name. */
   readonly files: Readonly<Record<string, number>>;
+  /** The clocks when the state was saved. */
+  readonly clock: ClockMark | null;
 }
 
-const INITIAL: ResumeState = { cursor: BEGINNING, sequence: 0, replay: false, open: {}, files: {} };
+const INITIAL: ResumeState = { cursor: BEGINNING, sequence: 0, replay: false, open: {}, files: {}, clock: null };
+
+/** A time before this comes from a clock that was never set. */
+const EARLIEST = isoUtc(Date.UTC(2020, 0));
 
 /**
  * The file for a change: that of its UTC day, by the clock of its node. A change more than a day in the future, or older than the retention
@@ -72,6 +79,7 @@ const stateSchema = v.looseObject({
   replay: v.boolean(),
   open: v.looseObject({}),
   files: v.looseObject({}),
+  clock: v.optional(v.nullable(clockMarkSchema), null),
 });
 
 /** Returns null for torn or damaged text. */
@@ -93,21 +101,30 @@ export async function allKeys(folder: string): Promise<Set<string>> {
   return keys;
 }
 
-/** The records of changes that follow `state`, the last one with the cursor after them, and the episodes that are open then. */
-export function recordsOf(changes: readonly Alert[], state: ResumeState, cursor: string, nowMs: number) {
-  let { open } = state;
+/**
+ * The records of changes that follow `state`, the last one with the cursor after them, and the episodes that are open then. If the clock
+ * has stepped since the state was saved, the starts of open episodes are corrected as the service corrected theirs.
+ */
+export function recordsOf(changes: readonly Alert[], state: ResumeState, cursor: string, clock: ClockMark) {
+  const correction = correctionSince(state.clock, clock);
+  let open: ResumeState['open'] = Object.fromEntries(
+    Object.entries(state.open).map(([id, began]) => [id, correction && began ? isoUtc(corrected(Date.parse(began), correction)) : began]),
+  );
   const records = changes.map((change, i): AlertRecord => {
     // If the first change seen of an episode resolves it, the start of the episode was not collected.
-    const begun = open[change.alert_id];
+    let begun = open[change.alert_id];
+    // Resolved before the clock was set forward: all its times are by the old clock.
+    if (begun && begun > change.timestamp) begun = state.open[change.alert_id] ?? begun;
     const began = begun !== undefined ? begun : change.resolved ? null : change.timestamp;
-    const seconds = began === null ? -1 : (Date.parse(change.timestamp) - Date.parse(began)) / 1000;
+    const isSet = began !== null && (began >= EARLIEST || change.timestamp < EARLIEST);
+    const seconds = isSet ? (Date.parse(change.timestamp) - Date.parse(began)) / 1000 : -1;
     const record = {
       ...change,
       node: nodeOfAlertId(change.alert_id),
       began,
       duration_seconds: seconds >= 0 ? seconds : null,
       sequence: state.sequence + i + 1,
-      collected: isoUtc(nowMs),
+      collected: isoUtc(clock.wall_ms),
       ...(i === changes.length - 1 ? { cursor } : {}),
       ...(state.replay ? { replay: true as const } : {}),
     };
@@ -175,7 +192,10 @@ export async function findState(folder: string, log: JobContext['log'], dryRun: 
     }
   }
   const { cursor, replay } = reached;
-  return { state: { cursor, replay, sequence: last, open, files: await fileLengths(folder) }, known: new Set(known.keys()) };
+  return {
+    state: { cursor, replay, sequence: last, open, files: await fileLengths(folder), clock: saved.clock ?? null },
+    known: new Set(known.keys()),
+  };
 }
 
 async function fileLengths(folder: string): Promise<Record<string, number>> {

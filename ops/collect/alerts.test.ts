@@ -55,6 +55,30 @@ t.test('an episode is followed from its first change, across runs', async (t) =>
   t.same(more, []);
 });
 
+t.test('after a step of the clock, a duration is that of the episode; by a clock that was not set, it is not known', async (t) => {
+  for (const stepMs of [3 * DAY_MS, -3 * DAY_MS, -3_600_000]) {
+    const service = await AlertService.start(t, 100);
+    const data = temporaryFolder(t);
+    service.changes = [alert(1), alert(2)];
+    await run(contextFor(data, service.url, { nowMs: () => NOW }));
+    const over = alert(2, { timestamp: isoUtc(NOW + 500), resolved: true });
+    const corrected = alert(1, { timestamp: isoUtc(NOW + stepMs + 9001), resolved: true });
+    service.changes = stepMs > 0 ? [alert(1), alert(2), over, corrected] : [alert(1), alert(2), corrected];
+    await run(contextFor(data, service.url, { nowMs: () => NOW + stepMs + 10_000 }));
+    const days = readdirSync(join(data, 'alerts')).filter((name) => name.endsWith('.ndjson'));
+    const lines = days.flatMap((name) => linesOf(data, name.slice(7, 17))).filter(({ resolved }) => resolved);
+    const seconds = Object.fromEntries(
+      lines.map(({ alert_id, duration_seconds }) => [alert_id.at(-1), Math.round(duration_seconds ?? -1)]),
+    );
+    t.same(seconds, stepMs > 0 ? { 1: 10, 2: 1 } : { 1: 10 }, `${stepMs} ms`);
+  }
+  const service = await AlertService.start(t, 100);
+  const data = temporaryFolder(t);
+  service.changes = [alert(1, { timestamp: '1970-01-01T00:01:00.000Z' }), alert(1, { resolved: true })];
+  await run(contextFor(data, service.url, { nowMs: () => NOW }));
+  t.match(linesOf(data, '2026-03-04').at(-1), { began: '1970-01-01T00:01:00.000Z', duration_seconds: null });
+});
+
 t.test('changes are in the file of their day; implausible clocks create no files', async (t) => {
   const service = await AlertService.start(t, 100);
   const data = temporaryFolder(t);

@@ -1,7 +1,9 @@
 import type { OpsDocument } from '../../src/client/documents.ts';
 import type { Log } from '../../src/core/ports.ts';
+import { type ClockCorrection, corrected } from '../../src/core/time/clock-watch.ts';
 import { isoUtc } from '../../src/core/time/time.ts';
 import { FREQUENT, JOB_NAMES, type JobName, VERDICTS } from '../jobs.ts';
+import { correctionSince, markClocks } from '../lib/clock-mark.ts';
 import { EXIT, type JobStatus, type Trigger } from '../lib/job.ts';
 import type { NotifierState } from '../notify/notifier.ts';
 import type { StateFiles } from './state.ts';
@@ -23,10 +25,11 @@ export function isFailure(name: JobName, status: JobStatus): boolean {
 
 /** Marks the start of a run; the returned function records how it ended. */
 export function startRun(name: JobName, trigger: Trigger): (status: JobStatus, lines: readonly string[], failed?: boolean) => Run {
-  const started = isoUtc(Date.now());
+  const begun = markClocks();
   const startedAt = performance.now();
   return (status, lines, failed = isFailure(name, status)) => {
     const duration_seconds = Math.round(performance.now() - startedAt) / 1000;
+    const started = isoUtc(begun.wall_ms + (correctionSince(begun, markClocks())?.deltaMs ?? 0));
     return { started, duration_seconds, status, exit_code: EXIT[status], trigger, failed, lines: lastLines(lines) };
   };
 }
@@ -80,7 +83,7 @@ export class JobRecords {
   readonly #options: JobRecordsOptions;
   readonly #nextRun: (name: JobName) => string | null;
   readonly #records = new Map<JobName, JobRecord>();
-  readonly #started = isoUtc(Date.now());
+  #started = isoUtc(Date.now());
   /** The last heartbeat, and the value used instead in the durable copy while the clock is not set; null if they are the same. */
   #beatMs = Date.now();
   #coveredMs: number | null = null;
@@ -113,6 +116,21 @@ export class JobRecords {
     this.#beatMs = beatMs;
     this.#coveredMs = coveredMs;
     for (const { name, run } of this.#options.takeRuns()) this.count(name, run);
+  }
+
+  /** The clock stepped: corrects the times stamped before in this boot. */
+  correct(correction: ClockCorrection): void {
+    const at = (time: string): string => isoUtc(corrected(Date.parse(time), correction));
+    this.#started = at(this.#started);
+    if (this.#notifications) this.#notifications = { ...this.#notifications, since: at(this.#notifications.since) };
+    for (const record of this.#records.values()) {
+      const { last, last_success, running_since } = record;
+      Object.assign(record, {
+        running_since: running_since && at(running_since),
+        last: last && { ...last, started: at(last.started) },
+        last_success: last_success && at(last_success),
+      });
+    }
   }
 
   count(name: JobName, run: Run): void {

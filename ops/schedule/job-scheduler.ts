@@ -1,7 +1,7 @@
 import * as cron from 'node-cron';
 import type { OpsDocument } from '../../src/client/documents.ts';
 import type { Config } from '../../src/config/schema.ts';
-import { type ClockReading, compareClocks } from '../../src/core/time/clock-watch.ts';
+import { type ClockReading, compareClocks, correctionOf } from '../../src/core/time/clock-watch.ts';
 import { type Clocks, HOUR_MS, isoUtc, MINUTE_MS } from '../../src/core/time/time.ts';
 import { HEAVY, JOB_NAMES, type JobName } from '../jobs.ts';
 import type { NotifierState } from '../notify/notifier.ts';
@@ -181,6 +181,8 @@ export class JobScheduler {
     if (events.length === 0 && shiftMs === 0) return;
     for (const { delta_seconds, kind } of events)
       this.#options.log('notice', kind === 'step' ? 'clock stepped' : 'system suspended', { seconds: delta_seconds });
+    const step = events.find(({ kind }) => kind === 'step');
+    if (step && now.bootSeconds !== null) this.#records.correct(correctionOf(step, now.bootSeconds));
     const isForward = events.some(({ delta_seconds, kind }) => kind === 'step' && delta_seconds > 0);
     // The machine was off in the time beyond what a scheduler had covered. An unset clock gives no information.
     const offSinceMs = covered ?? (before.wallMilliseconds < EARLIEST_MS ? nowMs : before.wallMilliseconds);
