@@ -3,6 +3,7 @@
  * commands as lines of JSON from standard input (fleet-robots.ts) and ends when that closes.
  */
 import { createInterface } from 'node:readline';
+import { judgingRules } from '../../src/app/judge.ts';
 import { DEFAULT_CONFIG } from '../../src/config/schema.ts';
 import type { Alert } from '../../src/core/alerts/alert.ts';
 import { EmbeddedTransport } from '../../src/ros/embedded/transport.ts';
@@ -10,8 +11,7 @@ import { FleetNetwork, type RobotNetwork } from './network.ts';
 import type { FleetOptions, RobotCommand, RobotEvents } from './robots.ts';
 
 const options = JSON.parse(process.argv[2] ?? '') as FleetOptions;
-const { cpu, memory, disk, temperature } = DEFAULT_CONFIG.thresholds;
-const THRESHOLDS = { cpu_percent: cpu, memory_percent: memory, disk_percent: disk, temperature };
+const { thresholds: THRESHOLDS } = judgingRules(DEFAULT_CONFIG, DEFAULT_CONFIG.node_name);
 const PERIOD_MS = 1000;
 /** Each robot raises an alert once in this period, at a random time, and resolves it half a minute later. */
 const ALERT_EVERY_MS = 600_000;

@@ -51,7 +51,7 @@ export interface StatusDocument {
   readonly uptime_seconds: number;
   readonly clock_events: readonly { readonly kind: 'step' | 'suspend'; readonly timestamp: string; readonly delta_seconds: number }[];
   /** Of the local node. */
-  readonly thresholds: Readonly<Record<Metric, { readonly warning: number; readonly critical: number }>>;
+  readonly thresholds: Readonly<Record<Metric, { readonly warning: number; readonly critical: number } | null>>;
   readonly host: { readonly hostname: string; readonly model: string } | null;
   readonly nodes: readonly NodeState[];
   readonly open_alerts: Readonly<Record<Severity, number>>;

@@ -117,6 +117,11 @@ does the same without starting.
 (SIGHUP) reads the file again and applies the keys that take effect on reload;
 a file with errors changes nothing.
 All other keys need a restart.
+.PP
+.B off
+in place of the thresholds of a metric, such as
+.BR "temperature: off" ,
+switches off its alerts.
 .SH KEYS
 ${keys()}.SH FILES
 .TP

@@ -3,6 +3,7 @@ import { describeKeys, type KeyDescription } from '../../src/config/describe.ts'
 const HEADER = `# Configuration of edge-health. Every key is optional; the values below are the defaults.
 # Check the file with: edge-health check-config FILE
 # Apply changes of keys marked "reload" and of ops keys with: systemctl reload edge-health
+# off in place of the thresholds of a metric, such as "temperature: off", switches off its alerts.
 `;
 
 function yamlValue(value: unknown): string {
@@ -49,7 +50,8 @@ export function renderDefaultYaml(): string {
     const indent = '  '.repeat(sections.length);
     lines.push(...wrap(note(key), indent));
     const value = key.default ?? null;
-    lines.push(value === null ? `${indent}# ${path.at(-1)}:` : `${indent}${path.at(-1)}: ${yamlValue(value)}`);
+    const example = key.example === null ? '' : ` ${key.example}`;
+    lines.push(value === null ? `${indent}# ${path.at(-1)}:${example}` : `${indent}${path.at(-1)}: ${yamlValue(value)}`);
   }
   return `${lines.join('\n')}\n`;
 }
@@ -91,6 +93,8 @@ The file is the first of these:
 4. \`/etc/edge-health/edge_health_config.yaml\`, in a checkout \`config/edge_health_config.yaml\`
 
 Every key is optional. An unknown key, a wrong type, a value out of range, or a warning threshold that is not below the critical one is an error: the service does not start, and prints every error with its line. \`edge-health check-config FILE\` checks a file without starting the service.
+
+\`off\` in place of the thresholds of a metric, such as \`temperature: off\`, [switches off its alerts](../operate/alerts.md#metrics-that-are-switched-off).
 
 \`sudo systemctl reload edge-health\` (SIGHUP) reads the file again and applies the keys marked *reload*; a file with errors changes nothing. Changed keys that need a restart are listed in the log, in \`/status\` (\`config.restart_needed\`) and by \`sudo edge-health reload\`, with the value that is still in effect. systemctl then reports \`Job … failed\`, although the other keys were applied. The command also reloads the scheduler, which applies the keys of \`ops\`.
 

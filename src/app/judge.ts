@@ -1,6 +1,6 @@
 import { monotonicFactory } from 'ulid';
 import type { Config } from '../config/schema.ts';
-import type { Alert } from '../core/alerts/alert.ts';
+import type { Alert, Threshold } from '../core/alerts/alert.ts';
 import { type JudgingPast, type JudgingRules, ThresholdMonitor } from '../core/alerts/threshold-monitor.ts';
 import { type Sample, STALE_AFTER_PERIODS } from '../core/health-status.ts';
 import { isoUtc } from '../core/time/time.ts';
@@ -59,15 +59,26 @@ export class Judge {
 
 /** Rules for this machine's own samples. `nodeName`: as in health statuses and alert ids. */
 export function judgingRules(config: Config, nodeName: string): JudgingRules {
-  const { alerts, disk, thresholds } = config;
+  const { alerts, disk } = config;
+  const thresholdOf = (name: keyof Config['thresholds']): Threshold | null => {
+    const keys = config.thresholds[name];
+    if (keys === 'off') return null;
+    const { warning, critical, raise_after_seconds, clear_after_seconds } = keys;
+    return {
+      warning,
+      critical,
+      raiseAfterSeconds: raise_after_seconds ?? alerts.raise_after_seconds,
+      clearAfterSeconds: clear_after_seconds ?? alerts.clear_after_seconds,
+    };
+  };
   return {
     nodeName,
     diskPaths: disk.paths,
     thresholds: {
-      cpu_percent: thresholds.cpu,
-      memory_percent: thresholds.memory,
-      disk_percent: thresholds.disk,
-      temperature: thresholds.temperature,
+      cpu_percent: thresholdOf('cpu'),
+      memory_percent: thresholdOf('memory'),
+      disk_percent: thresholdOf('disk'),
+      temperature: thresholdOf('temperature'),
     },
     timing: {
       hysteresisPercent: alerts.hysteresis_percent,

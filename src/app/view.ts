@@ -5,7 +5,7 @@ import type { PowerSource } from '../collect/power.ts';
 import type { Sampler } from '../collect/sampler.ts';
 import type { TemperatureSource } from '../collect/temperature.ts';
 import type { Config } from '../config/schema.ts';
-import { type Alert, type Thresholds, worstStatus } from '../core/alerts/alert.ts';
+import { type Alert, type Threshold, type Thresholds, worstStatus } from '../core/alerts/alert.ts';
 import { type DiskReading, type HealthStatus, STALE_AFTER_PERIODS } from '../core/health-status.ts';
 import type { HistoryReader, Log } from '../core/ports.ts';
 import type { ShutdownProgress } from '../core/shutdown/shutdown.ts';
@@ -205,7 +205,7 @@ export class View implements ServiceView {
         samples: taken,
         missed,
       },
-      thresholds: this.#options.thresholds(),
+      thresholds: shownThresholds(this.#options.thresholds()),
       collectors: sampler.probeStates().map((state) => ({
         ...state,
         age_seconds: state.age_seconds === null ? null : roundToMilliseconds(state.age_seconds),
@@ -239,6 +239,16 @@ export class View implements ServiceView {
       },
     };
   }
+}
+
+function shownThresholds(thresholds: Thresholds): StatusDocument['thresholds'] {
+  const shown = (threshold: Threshold | null) => threshold && { warning: threshold.warning, critical: threshold.critical };
+  return {
+    cpu_percent: shown(thresholds.cpu_percent),
+    memory_percent: shown(thresholds.memory_percent),
+    disk_percent: shown(thresholds.disk_percent),
+    temperature: shown(thresholds.temperature),
+  };
 }
 
 /** Whole seconds by which a timestamp is ahead of its arrival on this machine's clock; null if delays could explain it. */

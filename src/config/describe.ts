@@ -1,4 +1,5 @@
 import type * as v from 'valibot';
+import { isOff } from './keys.ts';
 import { configSchema } from './schema.ts';
 
 /** Description of a configuration key for documentation and error messages. */
@@ -11,6 +12,7 @@ export interface KeyDescription {
   readonly reload: boolean;
   readonly default: unknown;
   readonly defaultIs: string | null;
+  readonly example: string | null;
   /** Whether the value is itself a secret. */
   readonly secret: boolean;
 }
@@ -19,6 +21,7 @@ export interface KeyDescription {
 interface SchemaNode {
   readonly type: string;
   readonly wrapped?: SchemaNode;
+  readonly getter?: (value: unknown) => SchemaNode;
   readonly default?: unknown;
   readonly entries?: Readonly<Record<string, SchemaNode>>;
   readonly item?: SchemaNode;
@@ -26,17 +29,18 @@ interface SchemaNode {
   readonly pipe?: readonly SchemaNode[];
   readonly requirement?: unknown;
   readonly message?: unknown;
-  readonly metadata?: { description?: string; unit?: string; reload?: boolean; defaultIs?: string; secret?: boolean };
+  readonly metadata?: { description?: string; unit?: string; reload?: boolean; defaultIs?: string; example?: string; secret?: boolean };
 }
 
-function unwrap(node: SchemaNode): { node: SchemaNode; fallback: unknown } {
+/** `canBeOff`: it is a section, and the value `off` may be in its place (`threshold` in keys.ts). */
+function unwrap(node: SchemaNode): { node: SchemaNode; fallback: unknown; canBeOff: boolean } {
   let fallback: unknown;
   let inner = node;
   while (inner.wrapped) {
     if (inner.type === 'optional' || inner.type === 'nullish') fallback = inner.default;
     inner = inner.wrapped;
   }
-  return { node: inner, fallback };
+  return inner.getter ? { node: inner.getter({}), fallback, canBeOff: true } : { node: inner, fallback, canBeOff: false };
 }
 
 function allowedFor(node: SchemaNode): string {
@@ -79,6 +83,7 @@ export function describeKeys(): KeyDescription[] {
       reload: metadata.reload ?? false,
       default: fallback,
       defaultIs: metadata.defaultIs ?? null,
+      example: metadata.example ?? null,
       secret: metadata.secret ?? false,
     });
   };
@@ -97,26 +102,33 @@ export function isSecretAt(path: readonly (string | number)[]): boolean {
   return secretKeys.some((key) => prefix.startsWith(`${key}.`) || `${key}.`.startsWith(prefix));
 }
 
-function nodeAt(path: readonly (string | number)[]): SchemaNode | null {
-  let { node } = unwrap(configSchema as unknown as SchemaNode);
+function nodeAt(path: readonly (string | number)[]): { node: SchemaNode; canBeOff: boolean } | null {
+  let found = unwrap(configSchema as unknown as SchemaNode);
   for (const part of path) {
-    const next = typeof part === 'number' ? node.item : node.entries?.[part];
+    const next = typeof part === 'number' ? found.node.item : found.node.entries?.[part];
     if (!next) return null;
-    node = unwrap(next).node;
+    found = unwrap(next);
   }
-  return node;
+  return found;
 }
 
 /** The allowed values at a path of the document, in words; the path may be that of a section. */
 export function allowedAt(path: readonly (string | number)[]): string {
-  const node = nodeAt(path);
-  if (!node) return 'nothing';
-  return node.entries ? `a section with the keys ${Object.keys(node.entries).join(', ')}` : allowedFor(node);
+  const found = nodeAt(path);
+  if (!found) return 'nothing';
+  const { canBeOff, node } = found;
+  if (!node.entries) return allowedFor(node);
+  return `a section with the keys ${Object.keys(node.entries).join(', ')}${canBeOff ? ', or off' : ''}`;
 }
 
 /** The names of the keys in the section at a path. */
 export function keysAt(path: readonly (string | number)[]): string[] {
-  return Object.keys(nodeAt(path)?.entries ?? {});
+  return Object.keys(nodeAt(path)?.node.entries ?? {});
+}
+
+/** Whether a value takes the place of a section. */
+export function isOffAt(path: readonly (string | number)[], value: unknown): boolean {
+  return isOff(value) && nodeAt(path)?.canBeOff === true;
 }
 
 export type ConfigIssue = v.InferIssue<typeof configSchema>;

@@ -9,6 +9,8 @@ export type KeyNotes = {
   readonly reload?: boolean;
   /** Description of the default if it is not a fixed value. */
   readonly defaultIs?: string;
+  /** Value of a key that is not set by default, as the default file shows it. */
+  readonly example?: string;
   /** Whether the value itself grants access to something. It is then neither shown nor part of a backup. */
   readonly secret?: boolean;
 };
@@ -36,12 +38,31 @@ export const unset = <S extends v.GenericSchema>(schema: S, defaultIs: string, d
 /** A section of keys. It may be missing or empty; an unknown key in it is an error. */
 export const section = <T extends v.ObjectEntries>(entries: T) => v.nullish(v.strictObject(entries), {} as never);
 
-/** The keys `warning` and `critical` of a metric. parse.ts checks that warning is below critical. */
-export function threshold(what: string, unit: string, warning: number, critical: number, min: number, max: number) {
+/** `false`: `off` in YAML 1.1. */
+export const isOff = (value: unknown): boolean => value === false || (typeof value === 'string' && /^off$/i.test(value));
+const off = v.pipe(
+  v.custom<'off' | false>(isOff),
+  v.transform(() => 'off' as const),
+);
+
+/** The keys of a metric, or `off` instead of them. parse.ts checks that warning is below critical. */
+export function threshold(what: string, unit: string, [warning, critical]: Limits, [min, max]: Limits, example?: { raiseAfter: string }) {
   const limit = (severity: string, fallback: number) =>
     key(between(min, max), fallback, `Raise ${severity} at or above this ${what}.`, { unit, reload: true });
-  return section({ warning: limit('WARNING', warning), critical: limit('CRITICAL', critical) });
+  const delay = (name: string, description: string, example?: string) =>
+    unset(between(0, 3600), `alerts.${name}`, description, { unit: 's', reload: true, ...(example && { example }) });
+  const keys = v.strictObject({
+    warning: limit('WARNING', warning),
+    critical: limit('CRITICAL', critical),
+    raise_after_seconds: delay('raise_after_seconds', 'Raise an alert of this metric only after this long.', example?.raiseAfter),
+    clear_after_seconds: delay('clear_after_seconds', 'Lower or resolve an alert of this metric only after this long.'),
+  });
+  return v.nullish(
+    v.lazy<typeof keys | typeof off>((value) => (isOff(value) ? off : keys)),
+    {},
+  );
 }
+type Limits = readonly [number, number];
 
 /** An IP address, optionally with the prefix length of a network. */
 function isAddressOrNetwork(entry: string): boolean {

@@ -406,3 +406,23 @@ t.test('texts with control or invisible characters are refused', async (t) => {
   t.same(errorsOf('ops: {check: {nodes: ["Räuber 運用"]}}'), []);
   t.same(errorsOf('temperature: {sensor: "Räuber 運用 🤖"}'), []);
 });
+
+t.test('off in place of the thresholds of a metric, and of nothing else', async (t) => {
+  for (const value of ['off', 'Off', '"off"', 'false']) {
+    const parsed = parseConfig(`thresholds: {temperature: ${value}}`, 'x.yaml');
+    t.match(parsed, { ok: true, config: { thresholds: { temperature: 'off', cpu: { warning: 80 } } } }, value);
+  }
+  t.match(parseConfig('%YAML 1.1\n---\nthresholds: {temperature: off}', 'x.yaml'), { config: { thresholds: { temperature: 'off' } } });
+  for (const text of ['thresholds: {temperature: on}', 'thresholds: {temperature: 0}', 'thresholds: {temperature: true}']) {
+    const parsed = parseConfig(text, 'x.yaml');
+    t.match(parsed, { ok: false, errors: [{ key: 'thresholds.temperature', allowed: /^a section with .*, or off$/ }] }, text);
+  }
+  for (const [text, key] of [
+    ['thresholds: off', 'thresholds'],
+    ['alerts: off', 'alerts'],
+    ['thresholds: {cpu: {warning: off}}', 'thresholds.cpu.warning'],
+  ] as const)
+    t.match(parseConfig(text, 'x.yaml'), { ok: false, errors: [{ key }] }, text);
+  const own = parseConfig('thresholds: {cpu: {raise_after_seconds: 30, clear_after_seconds: 0}}', 'x.yaml');
+  t.match(own, { ok: true, config: { thresholds: { cpu: { raise_after_seconds: 30, clear_after_seconds: 0, warning: 80 } } } });
+});

@@ -2,7 +2,7 @@ import * as v from 'valibot';
 import { type Document, isMap, isNode, isPair, isScalar, LineCounter, parseDocument, visit } from 'yaml';
 import { MAX_NODE_NAME } from '../core/node-name.ts';
 import { printable, withoutUrlPaths } from '../core/text.ts';
-import { allowedAt, type ConfigIssue, describeKeys, isSecretAt, keysAt } from './describe.ts';
+import { allowedAt, type ConfigIssue, describeKeys, isOffAt, isSecretAt, keysAt } from './describe.ts';
 import { type Config, configSchema, DEFAULT_CONFIG } from './schema.ts';
 import { isSecretKey, REDACTED } from './secrets.ts';
 
@@ -159,7 +159,7 @@ function sectionErrors(value: unknown, errorAt: ErrorAt): ConfigError[] {
   const walk = (section: unknown, path: readonly string[]): void => {
     const known = keysAt(path);
     // A section may be empty. The values of keys that are not sections are validated by valibot.
-    if (known.length === 0 || section === undefined || section === null) return;
+    if (known.length === 0 || section === undefined || section === null || isOffAt(path, section)) return;
     if (typeof section !== 'object' || Object.getPrototypeOf(section) !== Object.prototype) {
       errors.push(errorAt(path, shownAt(path, section), allowedAt(path)));
       return;

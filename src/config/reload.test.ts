@@ -8,9 +8,11 @@ const changed = (change: (config: Config) => void): Config => {
   return config;
 };
 
+const MEMORY = { critical: 95, raise_after_seconds: null, clear_after_seconds: null };
+
 t.test('keys that take effect on reload are applied', async (t) => {
   const next = changed((config) => {
-    config.thresholds.cpu.warning = 60;
+    config.thresholds.cpu = 'off';
     config.rest.token_file = '/etc/edge-health/token';
     config.log.level = 'debug';
   });
@@ -23,7 +25,7 @@ t.test('keys that need a restart keep their running value and are listed', async
     config.rest.host = '127.0.0.1';
     config.disk.paths = ['/', '/data'];
     config.safe_shutdown.enabled = false;
-    config.thresholds.cpu.warning = 60;
+    config.thresholds.memory = { ...MEMORY, warning: 60 };
   });
   const { config, restartNeeded } = reloaded(DEFAULT_CONFIG, next);
   t.same(restartNeeded, [
@@ -35,7 +37,7 @@ t.test('keys that need a restart keep their running value and are listed', async
   t.same(
     config,
     changed((expected) => {
-      expected.thresholds.cpu.warning = 60;
+      expected.thresholds.memory = { ...MEMORY, warning: 60 };
     }),
   );
   t.same(reloaded(next, DEFAULT_CONFIG).restartNeeded[2], 'rest.port: 5000 needs a restart; still 5055');

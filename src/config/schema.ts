@@ -23,10 +23,10 @@ export const configSchema = v.strictObject({
   ),
   publish_frequency: key(positive(1000), 1.0, 'Health statuses per second.', { unit: 'Hz' }),
   thresholds: section({
-    cpu: threshold('CPU usage', 'percent', 80.0, 90.0, 0, 100),
-    memory: threshold('memory usage', 'percent', 85.0, 95.0, 0, 100),
-    disk: threshold('disk usage', 'percent', 80.0, 90.0, 0, 100),
-    temperature: threshold('temperature', '°C', 70.0, 85.0, -40, 150),
+    cpu: threshold('CPU usage', 'percent', [80, 90], [0, 100], { raiseAfter: '30' }),
+    memory: threshold('memory usage', 'percent', [85, 95], [0, 100]),
+    disk: threshold('disk usage', 'percent', [80, 90], [0, 100]),
+    temperature: threshold('temperature', '°C', [70, 85], [-40, 150]),
   }),
   alerts: section({
     hysteresis_percent: key(

@@ -82,18 +82,19 @@ function ofMetric(
     values: [
       entry('value', numberText(value)),
       entry('unit', unit),
-      entry('warning from', String(threshold.warning)),
-      entry('critical from', String(threshold.critical)),
+      entry('warning from', threshold === null ? 'off' : String(threshold.warning)),
+      entry('critical from', threshold === null ? 'off' : String(threshold.critical)),
       entry('open alerts', mine.map(({ alert_id, severity }) => `${severity} ${alert_id}`).join(', ')),
     ],
   };
 }
 
 /** "81.5 %, warning from 80 %". */
-function sentence(value: Reading, threshold: Threshold, unit: string): string {
+function sentence(value: Reading, threshold: Threshold | null, unit: string): string {
   if (value === null) return 'unavailable';
   const reached = statusOfReading(value, threshold);
   const text = `${value} ${unit}`;
+  if (threshold === null) return text;
   if (reached === 'CRITICAL') return `${text}, critical from ${threshold.critical} ${unit}`;
   return reached === 'WARNING' ? `${text}, warning from ${threshold.warning} ${unit}` : text;
 }

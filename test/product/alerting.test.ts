@@ -1,9 +1,12 @@
+import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import t from 'tap';
+import { parse, stringify } from 'yaml';
 import type { Alert } from '../../src/core/alerts/alert.ts';
+import type { HealthStatus } from '../../src/core/health-status.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { MachineTree } from '../../testkit/machine/machine-tree.ts';
 import { EventReader } from '../../testkit/service/events.ts';
-import { startIn } from '../../testkit/service/rest.ts';
+import { type StatusDocument, startIn } from '../../testkit/service/rest.ts';
 
 interface AlertList {
   data: Alert[];
@@ -86,6 +89,33 @@ t.test('load raises WARNING, then CRITICAL, and resolves afterwards; SIGKILL in 
     changes.slice(0, received.length).map((change) => JSON.stringify(change)),
     'as subscribers received them',
   );
+});
+
+t.test('a metric is switched off by a reload, and on again', async (t) => {
+  const own = temporaryFolder(t);
+  const service = await startIn(t, own, options);
+  const [file] = globSync(`${own}/config-*.yaml`) as [string];
+  const before = readFileSync(file, 'utf8');
+  set(20, 30, 92);
+  const [hot] = (await service.until<AlertList>('/alerts?resolved=false', ({ count }) => count === 1)).data;
+  t.match(hot, { metric: 'temperature', severity: 'CRITICAL' });
+
+  const config = parse(before) as { thresholds: object };
+  writeFileSync(file, stringify({ ...config, thresholds: { ...config.thresholds, temperature: 'off' } }));
+  service.process.kill('SIGHUP');
+  await service.until<AlertList>('/alerts?resolved=false', ({ count }) => count === 0);
+  t.match((await service.json<AlertList>('/alerts')).data[0], { alert_id: hot?.alert_id, resolved: true, threshold: 85 });
+  await service.until<HealthStatus>('/health', ({ status }) => status === 'OK');
+  t.equal((await service.json<HealthStatus>('/health')).temperature, 92, 'it is still measured');
+  const { status, thresholds } = await service.json<StatusDocument>('/status');
+  t.match({ status, thresholds }, { status: 'OK', thresholds: { temperature: null, cpu_percent: { warning: 80, critical: 90 } } });
+  t.notMatch(await (await service.get('/metrics')).text(), /edge_health_temperature_threshold_celsius\{/);
+
+  writeFileSync(file, before);
+  service.process.kill('SIGHUP');
+  const again = await service.until<AlertList>('/alerts?resolved=false', ({ count }) => count === 1);
+  t.match(again.data, [{ metric: 'temperature', severity: 'CRITICAL' }]);
+  t.not(again.data[0]?.alert_id, hot?.alert_id);
 });
 
 const sorted = (alerts: readonly Alert[]): Alert[] => alerts.toSorted((a, b) => a.alert_id.localeCompare(b.alert_id));

@@ -1,6 +1,7 @@
 import { closeSync, existsSync, fsyncSync, mkdirSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { judgingRules } from '../../src/app/judge.ts';
 import { DEFAULT_CONFIG } from '../../src/config/schema.ts';
 import { STATUSES } from '../../src/core/alerts/alert.ts';
 import { toHealthStatus } from '../../src/core/health-status.ts';
@@ -11,8 +12,7 @@ import { RAW_DAYS } from '../../src/store/database/retention.ts';
 import { Batch } from '../../src/store/spool/segment-recorder.ts';
 import { ProcessMeter } from '../machine/process-meter.ts';
 
-const { cpu, memory, disk, temperature } = DEFAULT_CONFIG.thresholds;
-const THRESHOLDS = { cpu_percent: cpu, memory_percent: memory, disk_percent: disk, temperature };
+const { thresholds: THRESHOLDS } = judgingRules(DEFAULT_CONFIG, DEFAULT_CONFIG.node_name);
 const SEGMENT_SAMPLES = 60;
 /** Before the last day, this many segments are written at once: the same rows, in fewer transactions. */
 const SEGMENTS_AT_ONCE = 60;

@@ -13,6 +13,8 @@ t.test('a threshold is crossed at its exact value', async (t) => {
 t.test('an unavailable reading is UNKNOWN, a reading of 0 is not', async (t) => {
   t.equal(statusOfReading(null, limits), 'UNKNOWN');
   t.equal(statusOfReading(0, limits), 'OK');
+  t.equal(statusOfReading(99, null), 'OK', 'a metric that is switched off');
+  t.equal(statusOfReading(null, null), 'UNKNOWN');
 });
 
 t.test('the worst of several statuses, in the order OK, WARNING, UNKNOWN, ERROR, CRITICAL', async (t) => {

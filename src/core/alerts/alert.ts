@@ -67,9 +67,13 @@ export function changeKey({
 export interface Threshold {
   readonly warning: number;
   readonly critical: number;
+  /** Delays of this metric, if they differ from those of all. */
+  readonly raiseAfterSeconds?: number;
+  readonly clearAfterSeconds?: number;
 }
 
-export type Thresholds = Readonly<Record<Metric, Threshold>>;
+/** Null: the metric is not judged. */
+export type Thresholds = Readonly<Record<Metric, Threshold | null>>;
 
 /**
  * From best to worst, for every output: a node without data must not hide one that is in danger. The database stores indexes into this
@@ -79,8 +83,9 @@ export const STATUSES = ['OK', 'WARNING', 'UNKNOWN', 'ERROR', 'CRITICAL'] as con
 export type Status = (typeof STATUSES)[number];
 
 /** A threshold is crossed when value ≥ threshold. */
-export function statusOfReading(reading: Reading, threshold: Threshold): Status {
+export function statusOfReading(reading: Reading, threshold: Threshold | null): Status {
   if (reading === null) return 'UNKNOWN';
+  if (threshold === null) return 'OK';
   if (reading >= threshold.critical) return 'CRITICAL';
   return reading >= threshold.warning ? 'WARNING' : 'OK';
 }

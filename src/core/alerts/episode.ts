@@ -100,7 +100,10 @@ export function stepEpisode(
   };
   const due = (transition: Transition): boolean => {
     const seconds = held[transition.when];
-    const needed = transition.after === 'raise' ? timing.raiseAfterSeconds : timing.clearAfterSeconds;
+    const needed =
+      transition.after === 'raise'
+        ? (threshold.raiseAfterSeconds ?? timing.raiseAfterSeconds)
+        : (threshold.clearAfterSeconds ?? timing.clearAfterSeconds);
     return transition.from === state.level && seconds !== null && seconds + EPSILON_SECONDS >= needed;
   };
   const taken = TRANSITIONS.find(due) ?? null;

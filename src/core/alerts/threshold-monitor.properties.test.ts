@@ -3,12 +3,15 @@ import t from 'tap';
 import { runs, SEED } from '../../../testkit/effort.ts';
 import type { Sample } from '../health-status.ts';
 import { METRICS, type Metric, type Readings } from '../metrics.ts';
-import type { Alert, Threshold, Thresholds } from './alert.ts';
+import type { Alert, Threshold } from './alert.ts';
 import { type AlertTiming, type Level, TRANSITIONS } from './episode.ts';
 import { type JudgingRules, ThresholdMonitor } from './threshold-monitor.ts';
 
 // Invariants for every sequence of samples: random thresholds and timing, readings that stay at, between, inside and around the
 // thresholds or are missing, irregular spacing, reloads, restarts and late lists of open alerts in between.
+
+/** Every metric is judged. */
+type Rules = JudgingRules & { readonly thresholds: Readonly<Record<Metric, Threshold>> };
 
 const NODE = 'health_monitor';
 /** Sums of floating-point seconds differ in their last digits; comparisons allow for this much. */
@@ -61,13 +64,13 @@ const timing: fc.Arbitrary<AlertTiming> = fc.record({
   sensorTimeoutSeconds: fc.double({ min: 1, max: 6, noNaN: true }),
   longestIntervalSeconds: fc.constantFrom(1, 3, 3600),
 });
-const thresholds: fc.Arbitrary<Thresholds> = fc.record({
+const thresholds: fc.Arbitrary<Rules['thresholds']> = fc.record({
   cpu_percent: threshold,
   memory_percent: threshold,
   disk_percent: threshold,
   temperature: threshold,
 });
-const rules: fc.Arbitrary<JudgingRules> = fc.record({ nodeName: fc.constant(NODE), thresholds, timing, diskPaths: fc.constant([]) });
+const rules: fc.Arbitrary<Rules> = fc.record({ nodeName: fc.constant(NODE), thresholds, timing, diskPaths: fc.constant([]) });
 
 const place = fc.constantFrom(...PLACES);
 const spacing = fc.oneof(fc.constant(1), fc.constant(0.1), fc.double({ min: 1e-3, max: 8, noNaN: true }));
@@ -88,9 +91,9 @@ const stretch: fc.Arbitrary<Stretch> = fc.record({
 });
 
 interface Scenario {
-  readonly rules: JudgingRules;
+  readonly rules: Rules;
   /** In force after the first reload; a second one reverts it. */
-  readonly otherRules: JudgingRules;
+  readonly otherRules: Rules;
   readonly startSeconds: number;
   readonly stretches: readonly Stretch[];
 }
@@ -107,7 +110,7 @@ const scenario: fc.Arbitrary<Scenario> = fc.record({
 interface Entry {
   readonly sample: Sample;
   /** In force when the sample was evaluated. */
-  readonly rules: JudgingRules;
+  readonly rules: Rules;
   /** Whether the monitor was restarted just before this sample. */
   readonly afterStart: boolean;
   readonly changes: readonly Alert[];
@@ -118,7 +121,7 @@ interface Entry {
 /** A monitor with its clock and its record of readable metrics, which survive restarts. */
 class Run {
   readonly trace: Entry[] = [];
-  rules: JudgingRules;
+  rules: Rules;
   #monitor: ThresholdMonitor;
   #now: number;
   #interval = 0;
@@ -126,7 +129,7 @@ class Run {
   #afterStart = true;
   readonly #readable = new Set<string>();
 
-  constructor(rules: JudgingRules, startSeconds: number) {
+  constructor(rules: Rules, startSeconds: number) {
     this.rules = rules;
     this.#now = startSeconds;
     this.#monitor = this.#start([]);
@@ -148,7 +151,7 @@ class Run {
     claim(same(this.#monitor.openAlerts(), open), 'a restart changed the open alerts');
   }
 
-  reload(rules: JudgingRules): void {
+  reload(rules: Rules): void {
     const open = this.#monitor.openAlerts();
     this.rules = rules;
     this.#monitor.setRules(rules);
@@ -184,7 +187,7 @@ class Run {
   }
 }
 
-function readingsOf(rules: JudgingRules, places: readonly Place[], fractions: readonly number[]): Readings {
+function readingsOf(rules: Rules, places: readonly Place[], fractions: readonly number[]): Readings {
   const readings: Record<Metric, number | null> = { cpu_percent: null, memory_percent: null, disk_percent: null, temperature: null };
   METRICS.forEach((metric, m) => {
     readings[metric] = valueAt(places[m] as Place, fractions[m] as number, rules.thresholds[metric], rules.timing);
@@ -258,7 +261,7 @@ function holdsFor({ when }: Transition, metric: Metric): (value: number, entry: 
   };
 }
 
-const neededFor = ({ after }: Transition, { timing }: JudgingRules): number =>
+const neededFor = ({ after }: Transition, { timing }: Rules): number =>
   after === 'raise' ? timing.raiseAfterSeconds : timing.clearAfterSeconds;
 
 /** Runs random scenarios and counts what occurred in them, since a claim about an event that never occurs proves nothing. */

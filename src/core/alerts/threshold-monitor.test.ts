@@ -1,8 +1,8 @@
 import t from 'tap';
 import type { DiskReading, Sample } from '../health-status.ts';
-import { METRICS, type Readings } from '../metrics.ts';
+import { METRICS, type Metric, type Readings } from '../metrics.ts';
 import { isoUtc } from '../time/time.ts';
-import type { Alert, Thresholds } from './alert.ts';
+import type { Alert, Threshold, Thresholds } from './alert.ts';
 import type { AlertTiming } from './episode.ts';
 import { type JudgingPast, type JudgingRules, ThresholdMonitor } from './threshold-monitor.ts';
 
@@ -87,6 +87,70 @@ function brief(changes: readonly Alert[]): string[] {
 function openOf(bench: Bench): string[] {
   return bench.monitor.openAlerts().map(({ metric, severity }) => `${metric} ${severity}`);
 }
+
+t.test('a metric can have delays of its own', async (t) => {
+  const cpu_percent = { ...(thresholds.cpu_percent as Threshold), raiseAfterSeconds: 30, clearAfterSeconds: 2 };
+  const bench = new Bench({ ...rules, thresholds: { ...thresholds, cpu_percent } });
+  t.same(bench.feed({ cpu_percent: 95 }, 30), []);
+  t.match(bench.feed({ cpu_percent: 95 }), [{ metric: 'cpu_percent', severity: 'CRITICAL' }]);
+  t.same(bench.feed({ cpu_percent: 10 }, 2), []);
+  t.match(bench.feed({ cpu_percent: 10 }), [{ metric: 'cpu_percent', resolved: true }]);
+  t.match(bench.feed({ temperature: 75 }, 4), [{ metric: 'temperature' }], 'the others keep the general ones');
+});
+
+t.test('a metric that is switched off is not judged, and its open alerts are resolved with the next sample', async (t) => {
+  const bench = new Bench(atOnce, { openAlerts: [], readableMetrics: new Set(METRICS) });
+  const off = (...metrics: Metric[]): JudgingRules => ({
+    ...atOnce,
+    thresholds: { ...thresholds, ...Object.fromEntries(metrics.map((metric) => [metric, null])) },
+  });
+  const hot = bench.feed({ temperature: 92 })[0] as Alert;
+  const lost = bench.feed({ temperature: null }, 10)[0] as Alert;
+  const gone = bench.feed({ temperature: null }, 10, ['/media/usb'])[0] as Alert;
+  t.match([hot, lost, gone], [{ severity: 'CRITICAL' }, { severity: 'ERROR' }, { metric: 'disk:/media/usb' }]);
+  t.equal(bench.monitor.openAlerts().length, 3);
+
+  bench.monitor.setRules(off('temperature'));
+  t.same(
+    bench.feed({ temperature: null }, 1, ['/media/usb']).map(({ alert_id, resolved }) => [alert_id, resolved]),
+    [
+      [hot.alert_id, true],
+      [lost.alert_id, true],
+    ],
+  );
+  t.same(bench.feed({ temperature: 120 }, 10, ['/media/usb']), []);
+  t.same(bench.feed({ temperature: null }, 10, ['/media/usb']), []);
+  bench.monitor.setRules(off('temperature', 'disk_percent'));
+  t.match(bench.feed({ temperature: null, disk_percent: 99 }, 10, ['/media/usb']), [{ alert_id: gone.alert_id, resolved: true }]);
+  t.same(bench.monitor.openAlerts(), []);
+
+  bench.monitor.setRules(atOnce);
+  const again = bench.feed({ temperature: 92, disk_percent: 99 });
+  t.same(
+    again.map(({ metric, resolved }) => [metric, resolved]),
+    [
+      ['disk_percent', false],
+      ['temperature', false],
+    ],
+  );
+  t.notOk(
+    again.some(({ alert_id }) => alert_id === hot.alert_id),
+    'it is another episode',
+  );
+});
+
+t.test('alerts of a sensor that is gone for good are resolved at the start with the metric switched off', async (t) => {
+  const before = new Bench(atOnce, { openAlerts: [], readableMetrics: new Set(METRICS) });
+  before.feed({ temperature: 92 });
+  before.feed({ temperature: null }, 10);
+  t.equal(before.monitor.openAlerts().length, 2);
+  before.restart(METRICS, { ...atOnce, thresholds: { ...thresholds, temperature: null } });
+  t.match(before.feed({ temperature: null }), [
+    { resolved: true, severity: 'CRITICAL' },
+    { resolved: true, severity: 'ERROR' },
+  ]);
+  t.same(before.feed({ temperature: null }, 20), []);
+});
 
 t.test('a healthy host has no alerts', async (t) => {
   const bench = new Bench();

@@ -2,7 +2,7 @@ import type { Sample } from '../health-status.ts';
 import { METRICS, type Metric, type Reading } from '../metrics.ts';
 import { Recent } from '../recent.ts';
 import { isoUtc, roundToMilliseconds } from '../time/time.ts';
-import { type Alert, alertId, diskMetric, raisedBy, type Thresholds } from './alert.ts';
+import { type Alert, alertId, diskMetric, isAbout, raisedBy, type Threshold, type Thresholds } from './alert.ts';
 import {
   type AlertTiming,
   type EpisodeState,
@@ -120,11 +120,19 @@ export class ThresholdMonitor {
   /** Changes that this sample causes, in the order to publish them. */
   judge(sample: Sample): Alert[] {
     const changes: Alert[] = [];
+    const { thresholds } = this.#rules;
     for (const metric of METRICS) {
+      const threshold = thresholds[metric];
+      if (threshold === null) {
+        this.#switchOff(metric, sample, changes);
+        continue;
+      }
       const reading = sample.readings[metric];
-      this.#judgeEpisode(metric, metric === 'disk_percent' ? this.#fullest(reading, sample.disks) : reading, sample, changes);
+      const judged = metric === 'disk_percent' ? this.#fullest(reading, sample.disks, threshold) : reading;
+      this.#judgeEpisode(metric, judged, threshold, sample, changes);
       if (metric !== 'disk_percent') this.#judgeReadability(metric, reading !== null, sample, changes);
     }
+    if (thresholds.disk_percent === null) return changes;
     for (const { path, percent, problem } of sample.disks) {
       if (percent !== null || problem !== null) this.#judgeReadability(diskMetric(path), problem === null, sample, changes);
     }
@@ -135,7 +143,7 @@ export class ThresholdMonitor {
    * The reading by which the episode of `disk_percent` is judged: the fullest path, by space or by inodes. The absence of a path must not
    * end an episode, so a path that cannot be measured counts as last measured while one is open; null, which changes nothing, if it was full.
    */
-  #fullest(reading: Reading, disks: Sample['disks']): Reading {
+  #fullest(reading: Reading, disks: Sample['disks'], { warning }: Threshold): Reading {
     if (reading === null) return null;
     let [fullest, absent] = [reading, Number.NEGATIVE_INFINITY];
     for (const { path, percent, inodes_percent } of disks) {
@@ -147,12 +155,23 @@ export class ThresholdMonitor {
       }
     }
     if (absent <= fullest || this.#episodes.disk_percent.state.level === 'none') return fullest;
-    return absent < this.#rules.thresholds.disk_percent.warning ? absent : null;
+    return absent < warning ? absent : null;
   }
 
-  #judgeEpisode(metric: Metric, reading: Reading, sample: Sample, changes: Alert[]): void {
+  /** Resolves the open alerts of a metric that is not judged. If it is switched on again, its timeouts begin then. */
+  #switchOff(metric: Metric, sample: Sample, changes: Alert[]): void {
     const episode = this.#episodes[metric];
-    const threshold = this.#rules.thresholds[metric];
+    if (episode.alert) this.#change(episode, { ...episode.alert, resolved: true }, sample, changes);
+    episode.state = freshEpisode();
+    for (const [name, readable] of this.#readable) {
+      if (!isAbout({ metric: name }, metric)) continue;
+      if (readable.alert) this.#change(readable, { ...readable.alert, resolved: true }, sample, changes);
+      readable.state = initialStaleState(readable.state.lastGoodSeconds === null ? null : sample.monotonicSeconds, false);
+    }
+  }
+
+  #judgeEpisode(metric: Metric, reading: Reading, threshold: Threshold, sample: Sample, changes: Alert[]): void {
+    const episode = this.#episodes[metric];
     const { state, taken } = stepEpisode(episode.state, reading, sample.monotonicSeconds, threshold, this.#rules.timing);
     episode.state = state;
     if (reading === null) return;

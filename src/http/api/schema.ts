@@ -194,7 +194,7 @@ const diskSchema = v.strictObject({
   ),
 });
 
-const thresholdsSchema = v.strictObject({ warning: v.number(), critical: v.number() });
+const thresholdsSchema = v.nullable(v.strictObject({ warning: v.number(), critical: v.number() }));
 
 export const statusDocumentSchema = v.strictObject({
   status: described(statusSchema, 'The worst status of all nodes and open alerts, in the order CRITICAL, ERROR, UNKNOWN, WARNING, OK.'),
@@ -231,7 +231,7 @@ export const statusDocumentSchema = v.strictObject({
       disk_percent: thresholdsSchema,
       temperature: thresholdsSchema,
     }),
-    "The thresholds applied to this machine's metrics, in the metric's unit.",
+    "The thresholds applied to this machine's metrics, in the metric's unit; null: the metric is switched off.",
   ),
   collectors: v.array(
     v.strictObject({

@@ -200,11 +200,13 @@ function nodeMetrics(out: Exposition, nodes: StatusDocument['nodes'], view: Serv
       }),
     );
   const thresholds = view.thresholds();
-  for (const { help, name, of, scale, unit } of FAMILIES)
+  for (const { help, name, of, scale, unit } of FAMILIES) {
+    const threshold = thresholds[of];
     out.gauge(`${name}_threshold_${unit}`, `${help}: threshold at which this machine raises an alert of the severity.`, [
-      [{ severity: 'WARNING' }, thresholds[of].warning / scale],
-      [{ severity: 'CRITICAL' }, thresholds[of].critical / scale],
+      [{ severity: 'WARNING' }, threshold && threshold.warning / scale],
+      [{ severity: 'CRITICAL' }, threshold && threshold.critical / scale],
     ]);
+  }
   out.gauge(
     'status',
     'Health status of a node: 1 for the current status, otherwise 0.',

@@ -30,6 +30,8 @@ t.test('the local node has its configured thresholds', async (t) => {
   ]);
   t.same(thresholdsOf(state('pi', alert({ alert_id: 'pi/temperature/1', threshold: 75 })), 'temperature').length, 2, 'none twice');
   t.same(thresholdsOf({ ...state('pi'), status: null }, 'temperature'), []);
+  const off = { thresholds: { ...thresholds, temperature: null } } as unknown as StatusDocument;
+  t.same(thresholdsOf({ ...state('pi'), status: off }, 'temperature'), [], 'a metric that is switched off');
 });
 
 t.test('a remote node has the thresholds of its open alerts, except the timeout of an ERROR', async (t) => {
