@@ -1,10 +1,12 @@
 import t from 'tap';
 import { STATUSES, worstStatus } from '../../src/core/alerts/alert.ts';
+import { messages } from './messages/messages.ts';
 import { buildBook, openOnOtherNodes } from './model/alert-book.ts';
 import { type Connection, initialConnection } from './model/connection.ts';
 import type { Tile } from './model/fleet.ts';
 import {
   alertFigures,
+  alertHelp,
   alertTitle,
   clockNotices,
   headline,
@@ -105,6 +107,22 @@ t.test('the headline mentions unavailable metrics and alerts that hysteresis kee
   t.equal(sentence(health('ERROR')), 'A measurement cannot be taken.', 'the alert has not been received yet');
   t.equal(sentence(health('WARNING'), alert('cpu_percent')), 'Below the threshold again, alert not yet resolved: CPU usage.');
   t.match(headline(live, health('UNKNOWN'), null, NODE), { status: 'UNKNOWN', sentence: 'Nothing could be measured.' });
+});
+
+t.test('what to do depends on the alert behind the status: only heat is a reason to stop a robot', async (t) => {
+  const actionOf = (status: Status, ...open: Alert[]) => headline(live, health(status), buildBook(open, [], []), NODE).action;
+  const busy = alert('cpu_percent', { severity: 'CRITICAL' });
+  const { metrics, otherAlerts } = messages;
+  t.equal(actionOf('CRITICAL', busy), metrics.cpu_percent.action);
+  t.equal(actionOf('CRITICAL', alert('memory_percent', { severity: 'CRITICAL' }), alert('temperature')), metrics.memory_percent.action);
+  t.equal(actionOf('CRITICAL', busy, alert('temperature', { severity: 'CRITICAL' })), metrics.temperature.actionIfCritical);
+  t.equal(actionOf('WARNING', alert('temperature')), undefined, 'in any other status the general advice');
+  t.equal(alertHelp(alert('temperature')).action, metrics.temperature.action);
+  t.equal(alertHelp(alert('temperature', { severity: 'ERROR' })).action, otherAlerts.notRead.action);
+  t.equal(actionOf('CRITICAL'), undefined, 'without an alert yet, the general advice');
+  t.equal(actionOf('CRITICAL', { ...busy, alert_id: 'arm/cpu_percent/1' }), undefined);
+  for (const text of [messages.status.CRITICAL, metrics.cpu_percent, metrics.memory_percent, metrics.disk_percent])
+    t.notMatch(text.action, /stop the robot/i);
 });
 
 t.test('a metric without a sensor is not reported as a problem', async (t) => {

@@ -28,9 +28,11 @@ export function metricName(metric: string): string {
   return isMetric(metric) ? messages.metrics[metric].name : metric.replaceAll('_', ' ');
 }
 
-/** What an alert means and what to do, for someone who is not an engineer. */
-export function alertHelp({ metric }: Pick<Alert, 'metric'>): { readonly meaning: string; readonly action: string } {
+/** What an alert means and what to do, for someone who is not an engineer. Only heat is a reason to stop a robot. */
+export function alertHelp({ metric, severity }: Pick<Alert, 'metric' | 'severity'>): { readonly meaning: string; readonly action: string } {
   const { metrics, otherAlerts } = messages;
+  if (isMetric(metric) && severity === 'ERROR') return otherAlerts.notRead;
+  if (metric === 'temperature' && severity === 'CRITICAL') return { ...metrics.temperature, action: metrics.temperature.actionIfCritical };
   if (isMetric(metric)) return metrics[metric];
   if (metric.startsWith('disk:')) return otherAlerts.disk;
   if (metric === 'health_status' || metric === 'remote_nodes') return otherAlerts[metric];
@@ -58,6 +60,8 @@ export interface Headline {
   /** Null: still connecting for the first time. */
   readonly status: Status | null;
   readonly sentence: string;
+  /** What to do about a CRITICAL alert; by default what to do in that status. */
+  readonly action?: string;
 }
 
 export interface LinkText {
@@ -88,7 +92,9 @@ export function headline(link: LinkText, health: HealthStatus | null, book: Aler
   if (link.state === 'connecting' && !health) return { status: null, sentence: text.connecting };
   if (link.state === 'gone') return { status: 'UNKNOWN', sentence: `${link.first} ${health ? text.lastKnown : link.second}` };
   if (!health || health.status === 'UNKNOWN') return { status: 'UNKNOWN', sentence: text.nothingMeasured };
-  return { status: health.status, sentence: explainStatus(health, book, node) };
+  const causes = (book?.open ?? []).filter((entry) => entry.node === node && entry.alert.severity === 'CRITICAL');
+  const cause = causes.find(({ alert }) => alert.metric === 'temperature') ?? causes[0];
+  return { status: health.status, sentence: explainStatus(health, book, node), ...(cause && { action: alertHelp(cause.alert).action }) };
 }
 
 /** The headline of a remote node that is stale. `lastMs` and `nowMs` are times of that node's clock. */

@@ -26,7 +26,7 @@ export const de: Messages = {
     CRITICAL: {
       word: 'KRITISCH',
       meaning: 'Ein Wert liegt über seiner Grenze. Der Roboter kann langsamer werden, stehen bleiben oder Daten verlieren.',
-      action: 'Halten Sie den Roboter sicher an und sehen Sie sich die Meldung an.',
+      action: 'Sehen Sie sich die Meldung an: Sie zeigt, was zu tun ist. Gibt es noch keine, warten Sie einige Sekunden.',
     },
     UNKNOWN: {
       word: 'UNBEKANNT',
@@ -42,7 +42,7 @@ export const de: Messages = {
       unit: '%',
       meaning: 'Wie stark der Prozessor beschäftigt ist. 100 % heißt, dass alle seine Kerne arbeiten.',
       action:
-        'Schließen Sie Programme, die nicht gebraucht werden. Bleibt der Wert hoch, fragen Sie die Betreuung, welches Programm es ist.',
+        'Warten Sie eine Minute: Das Starten oder Installieren eines Programms lastet ihn aus. Bleibt der Wert hoch, schließen Sie Programme, die nicht gebraucht werden, oder fragen Sie die Betreuung.',
     },
     memory_percent: {
       name: 'Speicherbelegung',
@@ -64,9 +64,15 @@ export const de: Messages = {
       unit: '°C',
       meaning: 'Wie heiß der Prozessor ist. Ist er zu heiß, wird er langsamer, um sich zu schützen.',
       action: 'Lassen Sie den Roboter ruhen und prüfen Sie, ob sich der Lüfter dreht und die Öffnungen frei von Staub sind.',
+      actionIfCritical:
+        'Halten Sie den Roboter sicher an und lassen Sie ihn ruhen; prüfen Sie, ob sich der Lüfter dreht und die Öffnungen frei von Staub sind.',
     },
   },
   otherAlerts: {
+    notRead: {
+      meaning: 'Der Wert kann nicht mehr gelesen werden; ein Problem könnte unbemerkt bleiben.',
+      action: 'Starten Sie den Roboter neu, wenn er nicht gebraucht wird; hilft das nicht, fragen Sie die Betreuung.',
+    },
     health_status: {
       meaning: 'Der Roboter sendet seinen Status nicht mehr.',
       action: 'Prüfen Sie, ob er eingeschaltet und mit dem Netz verbunden ist.',

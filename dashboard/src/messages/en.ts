@@ -29,7 +29,7 @@ export const en = {
     CRITICAL: {
       word: 'CRITICAL',
       meaning: 'Something is beyond its limit. The robot may slow down, stop or lose data.',
-      action: 'Stop the robot safely and look at the alert.',
+      action: 'Look at the alert: it shows what to do. If there is none yet, wait a few seconds.',
     },
     UNKNOWN: {
       word: 'UNKNOWN',
@@ -44,7 +44,8 @@ export const en = {
       short: 'CPU',
       unit: '%',
       meaning: 'How busy the processor is. 100 % means that all its cores are busy.',
-      action: 'Close programs that are not needed. If it stays high, ask the operator which program uses the processor.',
+      action:
+        'Wait a minute: starting or installing a program keeps it busy. If it stays high, close programs that are not needed, or ask the operator.',
     },
     memory_percent: {
       name: 'Memory usage',
@@ -66,10 +67,15 @@ export const en = {
       unit: '°C',
       meaning: 'How hot the processor is. When it is too hot, it slows down to protect itself.',
       action: 'Let the robot rest, check that its fan turns and that its openings are free of dust.',
+      actionIfCritical: 'Stop the robot safely and let it rest; check that its fan turns and that its openings are free of dust.',
     },
   },
   /** Alerts that are not about one of the four metrics. */
   otherAlerts: {
+    notRead: {
+      meaning: 'The value can no longer be read, so a problem could go unnoticed.',
+      action: 'Restart the robot when it is not needed; if that does not help, ask the operator.',
+    },
     health_status: {
       meaning: 'The robot stopped sending its status.',
       action: 'Check whether it is switched on and connected to the network.',

@@ -5,7 +5,7 @@ import type { Headline } from '../../text.ts';
 
 /** The status of the shown node, large enough to be read across a room, and what it means. */
 export function Hero({ head, children }: { head: Headline; children: ComponentChildren }): VNode {
-  const { sentence, status } = head;
+  const { action, sentence, status } = head;
   const StatusIcon = status === null ? Ring : STATUS_ICONS[status];
   return (
     <section class={`hero ${(status ?? 'none').toLowerCase()}`} aria-labelledby="status-title" aria-live="polite" aria-atomic="true">
@@ -15,7 +15,7 @@ export function Hero({ head, children }: { head: Headline; children: ComponentCh
       <StatusIcon />
       <p class="word">{status === null ? '…' : messages.status[status].word}</p>
       <p class="sentence">{sentence}</p>
-      {status !== null && status !== 'OK' && <p class="action">{messages.status[status].action}</p>}
+      {status !== null && status !== 'OK' && <p class="action">{action ?? messages.status[status].action}</p>}
       {children}
     </section>
   );
