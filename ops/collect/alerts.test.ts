@@ -64,7 +64,7 @@ t.test('after a step of the clock, a duration is that of the episode; by a clock
     const over = alert(2, { timestamp: isoUtc(NOW + 500), resolved: true });
     const corrected = alert(1, { timestamp: isoUtc(NOW + stepMs + 9001), resolved: true });
     service.changes = stepMs > 0 ? [alert(1), alert(2), over, corrected] : [alert(1), alert(2), corrected];
-    await run(contextFor(data, service.url, { nowMs: () => NOW + stepMs + 10_000 }));
+    await run(contextFor(data, service.url, { nowMs: () => NOW + stepMs }));
     const days = readdirSync(join(data, 'alerts')).filter((name) => name.endsWith('.ndjson'));
     const lines = days.flatMap((name) => linesOf(data, name.slice(7, 17))).filter(({ resolved }) => resolved);
     const seconds = Object.fromEntries(
