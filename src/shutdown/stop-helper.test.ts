@@ -1,4 +1,5 @@
-import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import fs, { chmodSync, existsSync, mkdirSync, readFileSync, realpathSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { type Duplex, duplexPair } from 'node:stream';
@@ -6,7 +7,7 @@ import { text } from 'node:stream/consumers';
 import { mock } from 'node:test';
 import t, { type Test } from 'tap';
 import { temporaryFolder } from '../../testkit/folder.ts';
-import { helpToStop, whyUntrusted } from './stop-helper.ts';
+import { helpToStop, trustedPath } from './stop-helper.ts';
 import { requestFromHelper } from './stop-helper-client.ts';
 
 /** Possible owners of the configuration and its folders besides root: this user or, in a user namespace, the machine's root. */
@@ -145,15 +146,44 @@ t.test('a configuration that is invalid, missing or writable by others allows no
   t.same(place.calls(), []);
 });
 
+t.test('the file that is loaded is the one that was checked, whatever a symbolic link names by then', async (t) => {
+  const place = await Place.make(t);
+  const checked = join(place.folder, 'etc', 'checked.yaml');
+  writeFileSync(checked, 'safe_shutdown: {stop_units: [arm.service]}', { mode: 0o644 });
+  const planted = join(place.folder, 'planted.yaml');
+  writeFileSync(planted, 'safe_shutdown: {stop_units: [camera.service]}');
+  const link = (target: string): void => {
+    rmSync(place.config, { force: true });
+    symlinkSync(target, place.config);
+  };
+  link(checked);
+  const mocked = mock.method(fs, 'realpathSync', () => {
+    link(planted);
+    return checked;
+  });
+  syncBuiltinESMExports();
+  t.teardown(() => {
+    mocked.mock.restore();
+    syncBuiltinESMExports();
+  });
+  t.match(await place.ask('stop camera.service'), /is not in safe_shutdown\.stop_units of /);
+  link(checked);
+  t.equal(await place.ask('stop arm.service'), 'ok');
+  t.same(place.calls(), ['--no-ask-password stop -- arm.service']);
+});
+
 t.test('a configuration belongs to root or to the user of the helper, as do the folders above it', async (t) => {
   const place = await Place.make(t);
   const owners =
     (all: number, ofThis: Readonly<Record<string, number>> = {}) =>
     (path: string) => ({ mode: 0o755, uid: ofThis[path] ?? all });
-  t.equal(whyUntrusted(place.config, 12_345, owners(0)), null);
-  t.equal(whyUntrusted(place.config, 12_345, owners(0, { [place.config]: 12_345 })), null);
-  t.match(whyUntrusted(place.config, 12_345, owners(0, { [place.config]: 12_346 })), /edge_health_config\.yaml is not owned by root/);
-  t.match(whyUntrusted(place.config, 12_345, owners(0, { [join(place.folder, 'etc')]: 12_346 })), /etc is not owned by root/);
+  const trusted = { path: realpathSync(place.config) };
+  t.same(trustedPath(place.config, 12_345, owners(0)), trusted);
+  t.same(trustedPath(place.config, 12_345, owners(0, { [place.config]: 12_345 })), trusted);
+  t.match(trustedPath(place.config, 12_345, owners(0, { [place.config]: 12_346 })), {
+    problem: /edge_health_config\.yaml is not owned by root/,
+  });
+  t.match(trustedPath(place.config, 12_345, owners(0, { [join(place.folder, 'etc')]: 12_346 })), { problem: /etc is not owned by root/ });
 });
 
 t.test('a client that disconnects leaves nothing running', async (t) => {

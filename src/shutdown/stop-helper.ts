@@ -80,32 +80,36 @@ function requestOf(connection: Duplex): Promise<string> {
 
 /** Why a unit must not be stopped: root's own configuration does not list it. */
 function mayNotStop(unit: string, { configFile, uid }: StopHelperOptions): string | null {
-  const untrusted = whyUntrusted(configFile, uid);
-  if (untrusted !== null) return untrusted;
-  const loaded = loadConfig(configFile);
+  const trusted = trustedPath(configFile, uid);
+  if ('problem' in trusted) return trusted.problem;
+  const loaded = loadConfig(trusted.path);
   if (!loaded.ok) return `${configFile} has errors; see: edge-health check-config`;
   if (loaded.config.safe_shutdown.stop_units.includes(unit)) return null;
   return `${printable(unit, SHOWN_CHARACTERS)} is not in safe_shutdown.stop_units of ${configFile}`;
 }
 
-/** Write access to a file or its folders allows changing its contents, so only root may have it. */
-export function whyUntrusted(
+/**
+ * The path of a file without symbolic links, or why it is not trusted: write access to the file or its folders allows changing its contents,
+ * so only root may have it. Folders with symbolic links on the way to it are not checked, so only the returned path may be opened.
+ */
+export function trustedPath(
   file: string,
   uid: number,
   ownerAndMode: (path: string) => Pick<Stats, 'mode' | 'uid'> = statSync,
-): string | null {
-  let path: string;
+): { readonly path: string } | { readonly problem: string } {
+  let real: string;
   try {
-    path = realpathSync(file);
+    real = realpathSync(file);
   } catch (error) {
-    return `${file} cannot be read: ${(error as NodeJS.ErrnoException).code}`;
+    return { problem: `${file} cannot be read: ${(error as NodeJS.ErrnoException).code}` };
   }
+  let path = real;
   for (let isFile = true; ; isFile = false) {
     const { mode, uid: owner } = ownerAndMode(path);
-    if (owner !== 0 && owner !== uid) return `${path} is not owned by root; run: chown root ${path}`;
+    if (owner !== 0 && owner !== uid) return { problem: `${path} is not owned by root; run: chown root ${path}` };
     const isOpen = (mode & WRITABLE_BY_OTHERS) !== 0 && (isFile || (mode & STICKY) === 0);
-    if (isOpen) return `users other than root can write ${path}; run: chmod go-w ${path}`;
-    if (path === dirname(path)) return null;
+    if (isOpen) return { problem: `users other than root can write ${path}; run: chmod go-w ${path}` };
+    if (path === dirname(path)) return { path: real };
     path = dirname(path);
   }
 }
