@@ -32,7 +32,10 @@ function jsonSchema(schema: v.GenericSchema): Json {
 
 const HEADERS = {
   page: {
-    Link: { description: 'URL of the next page, as `<…>; rel="next"`; absent on the last page.', schema: { type: 'string' } },
+    Link: {
+      description: 'Next page, as `<?…>; rel="next"`, relative to the URL of the request; absent on the last page.',
+      schema: { type: 'string' },
+    },
     Truncated: { description: 'Whether more elements of the range follow this page.', schema: { type: 'boolean' } },
   },
   truncated: { Truncated: { description: 'Whether earlier changes were left out.', schema: { type: 'boolean' } } },
@@ -226,7 +229,7 @@ export function openApiDocument(version: string): Json {
         'Health of an edge computer. The API is read-only. Every path also supports HEAD. Errors are RFC 9457 problem documents with a stable `code`.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
-    servers: [{ url: '/' }],
+    servers: [{ url: '.' }],
     paths,
     components: {
       schemas: {

@@ -92,8 +92,10 @@ export class RestClient {
     const response = await this.stream(path, options);
     const body = await this.#text(path, response, options);
     const { 'last-event-id': cursor, link } = response.headers;
-    const next = /<([^>]+)>;\s*rel="next"/.exec(String(link ?? ''))?.[1] ?? null;
-    return { body, next, cursor: typeof cursor === 'string' ? cursor : null };
+    const reference = /<([^>]+)>;\s*rel="next"/.exec(String(link ?? ''))?.[1];
+    // Relative to the path of the request: the base may have a path of its own.
+    const next = reference === undefined ? null : URL.parse(reference, `http://service${path}`);
+    return { body, next: next && next.pathname + next.search, cursor: typeof cursor === 'string' ? cursor : null };
   }
 
   async text(path: string, options: RequestOptions = {}): Promise<string> {

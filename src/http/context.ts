@@ -140,11 +140,12 @@ export function waitForDrain(response: ServerResponse): Promise<void> {
 }
 
 /**
- * The headers Truncated and Link of a page. `Link: <…>; rel="next"` has the same query with the next cursor and a fixed range, so that
- * pages do not shift as time passes. `cursor` null: this is the last page.
+ * The headers Truncated and Link of a page. `Link: <?…>; rel="next"` has the same query with the next cursor and a fixed range, so that
+ * pages do not shift as time passes. It is relative to the URL of the request, to which a reverse proxy may add a path. `cursor` null: this is
+ * the last page.
  */
 export function pageHeaders(
-  { path, request }: Context,
+  { request }: Context,
   cursor: string | null,
   range: TimeRange | null,
   parameter = 'cursor',
@@ -157,7 +158,7 @@ export function pageHeaders(
     search.set('to', isoUtc(range.toMs));
   }
   search.set(parameter, cursor);
-  return { Truncated: 'true', Link: `<${path}?${search}>; rel="next"` };
+  return { Truncated: 'true', Link: `<?${search}>; rel="next"` };
 }
 
 /** Whether the client prefers `type` to JSON, according to the q-values of its Accept header. */

@@ -4,6 +4,7 @@ import { DAY_MS } from '../../src/core/time/time.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import type { EventReader } from '../../testkit/service/events.ts';
 import { alertOf, type InProcessService, LOCAL, startInProcess, statusOf, TestClocks } from '../../testkit/service/remote-nodes.ts';
+import { nextPage } from '../../testkit/service/rest.ts';
 
 type List = { data: Alert[]; count: number };
 
@@ -105,7 +106,7 @@ t.test('the longest possible names are listed page by page', async (t) => {
     const response: Response = await fetch(service.url + path);
     t.equal(response.status, 200);
     found.push(...((await response.json()) as List).data.map(({ alert_id }) => alert_id));
-    path = /<(.*?)>; rel="next"/.exec(response.headers.get('link') ?? '')?.[1];
+    path = nextPage(path, response.headers.get('link'));
   }
   t.same(found.sort(), ids);
 });

@@ -7,7 +7,7 @@ import { temporaryFolder } from '../../testkit/folder.ts';
 import { MachineTree } from '../../testkit/machine/machine-tree.ts';
 import { EventReader } from '../../testkit/service/events.ts';
 import { Contract } from '../../testkit/service/openapi.ts';
-import { measured, problemOf, sendRequest, startIn } from '../../testkit/service/rest.ts';
+import { measured, nextPage, problemOf, sendRequest, startIn } from '../../testkit/service/rest.ts';
 
 // Changes of alerts in the order in which they were recorded, as a collector requests them again and again.
 
@@ -34,7 +34,7 @@ async function collect(after: string, limit = 1000): Promise<Collected> {
     const { count, data } = JSON.parse(answer.body) as { count: number; data: Alert[] };
     if (count !== data.length || count > limit) throw new Error(`${count} changes on a page of ${limit}`);
     changes.push(...data);
-    const next = /^<(\/[^>]*)>; rel="next"$/.exec(String(answer.headers['link'] ?? ''))?.[1];
+    const next = nextPage(target, answer.headers['link'] as string | undefined);
     if (next === undefined) return { changes, id: String(answer.headers['last-event-id']) };
     target = next;
   }

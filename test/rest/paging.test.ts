@@ -3,7 +3,7 @@ import type { Alert } from '../../src/core/alerts/alert.ts';
 import type { HealthStatus } from '../../src/core/health-status.ts';
 import { MachineTree } from '../../testkit/machine/machine-tree.ts';
 import { Contract } from '../../testkit/service/openapi.ts';
-import { measured, recorded, sendRequest, startService } from '../../testkit/service/rest.ts';
+import { measured, nextPage, recorded, sendRequest, startService } from '../../testkit/service/rest.ts';
 
 const machine = new MachineTree(t, 'vm-no-sensors');
 const config = { publish_frequency: 100, alerts: { raise_after_seconds: 0, clear_after_seconds: 0 } };
@@ -29,9 +29,8 @@ async function everyPage<T>(target: string, limit: number, between?: () => Promi
     pages.push(data);
     await between?.();
     const link = answer.headers['link'] as string | undefined;
-    next = link === undefined ? undefined : /^<(\/[^>]*)>; rel="next"$/.exec(link)?.[1];
+    next = nextPage(target, link);
     if (answer.headers['truncated'] !== String(link !== undefined)) throw new Error(`truncated is ${answer.headers['truncated']}`);
-    if (link !== undefined && next === undefined) throw new Error(`no next page in ${link}`);
     if (pages.length > 2000) throw new Error('the pages do not end');
   }
   return pages;
@@ -110,7 +109,7 @@ t.test('pages of averages and of CSV are consecutive as well', async (t) => {
   while (next !== undefined) {
     const { body, headers } = await sendRequest(service, 'GET', next, { Accept: 'text/csv' });
     csv.push(...body.trimEnd().split('\r\n').slice(1));
-    next = /<(.*)>/.exec((headers['link'] as string | undefined) ?? '')?.[1];
+    next = nextPage(next, headers['link'] as string | undefined);
   }
   t.same(
     csv.map((line) => line.split(',').at(-1)),

@@ -107,6 +107,14 @@ export function sendRequest(
   });
 }
 
+/** The target of the next page after `target`, from its Link header; undefined: there is none. Throws if it is not a relative reference. */
+export function nextPage(target: string, link: string | null | undefined): string | undefined {
+  if (link === null || link === undefined) return undefined;
+  const search = /^<(\?[^>]*)>; rel="next"$/.exec(link)?.[1];
+  if (search === undefined) throw new Error(`no relative reference to a next page: ${link}`);
+  return `${target.split('?')[0]}${search}`;
+}
+
 export function problemOf(answer: Answer): ProblemDocument {
   return JSON.parse(answer.body) as ProblemDocument;
 }

@@ -52,13 +52,13 @@ export class Api {
     return (await response.json()) as T;
   }
 
-  /** Like getJson; `next`: the path of the next page, null on the last one. */
+  /** Like getJson; `next`: the URL of the next page, null on the last one. */
   async getPage<T>(path: string, signal: AbortSignal): Promise<{ readonly body: T; readonly next: string | null }> {
     const limited = AbortSignal.any([signal, AbortSignal.timeout(RESPONSE_TIMEOUT_MS)]);
     const response = await this.#request(path, { Accept: 'application/json' }, limited);
-    // RFC 8288; relative to the request, so that it also works behind a proxy that adds a prefix.
-    const next = /<\/?([^>]*)>;\s*rel="next"/.exec(response.headers.get('Link') ?? '')?.[1] ?? null;
-    return { body: (await response.json()) as T, next };
+    // RFC 8288: relative to the URL of the request.
+    const next = /<([^>]*)>;\s*rel="next"/.exec(response.headers.get('Link') ?? '')?.[1];
+    return { body: (await response.json()) as T, next: next === undefined ? null : new URL(next, new URL(path, this.#base)).href };
   }
 
   /** The token, which a plain link cannot send; null: none was needed. */

@@ -9,6 +9,7 @@ import type { StatusDocument } from '../../../src/http/api/schema.ts';
 import { type Appliance, STATE, UNIT } from '../../../testkit/container/appliance.ts';
 import type { Container } from '../../../testkit/container/container.ts';
 import { temporaryFolder } from '../../../testkit/folder.ts';
+import { nextPage } from '../../../testkit/service/rest.ts';
 import { Teardowns } from '../../../testkit/teardown.ts';
 import { type AlertLoad, LOAD_METRIC } from '../../../testkit/weeks/alert-load.ts';
 import { longestGapSeconds, missingSamples, turnsWithoutAlert } from '../../../testkit/weeks/losses.ts';
@@ -253,7 +254,7 @@ export class FaultBench implements Machine {
       if (response.status !== 200) throw new Error(`${next}: ${response.status} ${await response.text()}`);
       const { data } = (await response.json()) as { data: HealthStatus[] };
       stamps.push(...data.map(({ timestamp }) => Date.parse(timestamp)));
-      next = /<([^>]+)>; rel="next"/.exec(response.headers.get('link') ?? '')?.[1];
+      next = nextPage(next, response.headers.get('link'));
     }
     return stamps;
   }

@@ -4,6 +4,7 @@ import type { Alert } from '../../../src/core/alerts/alert.ts';
 import type { HealthStatus } from '../../../src/core/health-status.ts';
 import type { BackupSite } from '../../../testkit/ops/backup-site.ts';
 import { SteadyAddress } from '../../../testkit/ops/steady-address.ts';
+import { nextPage } from '../../../testkit/service/rest.ts';
 import { RunningService } from '../../../testkit/service/service.ts';
 
 /** Many samples, and an alert that any machine raises. */
@@ -65,7 +66,7 @@ export class Unit implements Services {
     for (let next: string | undefined = path; next; ) {
       const response: Response = await this.up.get(next);
       found.push(...((await response.json()) as { data: T[] }).data);
-      next = /<([^>]+)>;\s*rel="next"/.exec(response.headers.get('link') ?? '')?.[1];
+      next = nextPage(next, response.headers.get('link'));
     }
     return found;
   }
