@@ -6,6 +6,7 @@ import t, { type Test } from 'tap';
 import type { OpsDocument } from '../src/client/documents.ts';
 import { DEFAULT_CONFIG } from '../src/config/schema.ts';
 import { temporaryFolder } from '../testkit/folder.ts';
+import { SmallDisk, whyNotMountable } from '../testkit/machine/small-disk.ts';
 import { ROOT } from '../testkit/service/service.ts';
 import type { JobContext } from './lib/job.ts';
 import { list } from './list.ts';
@@ -87,6 +88,23 @@ t.test('a user without permission gets one line with the path and what to run', 
   writeFileSync(config, `rest: {token_file: ${token}}`);
   refused(['status', '--config', config], 3, `edge-health: the service requires a token: ${sudo(token, 'status')}`);
   refused(['ops', 'list', '--config', config], 3, `edge-health ops: rest.token_file cannot be read: ${sudo(token, 'ops list')}`);
+});
+
+t.test('on a read-only disk every command prints one line with what to do', { skip: whyNotMountable() ?? false }, async (t) => {
+  const { config } = installation(t);
+  const disk = new SmallDisk(t);
+  disk.makeReadOnly();
+  writeFileSync(config, JSON.stringify({ storage: { path: disk.folder }, rest: { host: '127.0.0.1', port: 1 }, ops: { timezone: 'UTC' } }));
+  for (const name of ['collect_metrics', 'collect_alerts', 'backup_logs', 'generate_7day_report']) {
+    const { status, stderr, stdout } = ops(config, name);
+    t.equal(status, 2, name);
+    t.match(stderr, /^edge-health ops: .* is mounted read-only; see dmesg for the disk's errors, then mount it for writing again\n$/);
+    t.equal(stdout, '');
+  }
+  const check = ops(config, 'health_check');
+  t.equal(check.status, 2);
+  t.match(check.stdout, /^WARNING {2}history: this check could not be saved; .* is mounted read-only; see dmesg/m);
+  t.notMatch(check.stderr, /\n {4}at /, 'no stack');
 });
 
 t.test('a job that is running is not started again', async (t) => {

@@ -12,6 +12,7 @@ import { permissionProblem } from '../src/core/platform/permission.ts';
 import { becomeOwnerOf } from '../src/core/platform/privileges.ts';
 import { printable } from '../src/core/text.ts';
 import { JOBS } from './jobs.ts';
+import { diskProblem } from './lib/files.ts';
 import { EXIT, type Job, type JobArguments, type JobContext, type Trigger, UsageError } from './lib/job.ts';
 import { resolveTimeZone } from './lib/time-zone.ts';
 import { runInOwnProcess } from './schedule/manual-run.ts';
@@ -120,6 +121,7 @@ async function main([name, ...rest]: readonly string[]): Promise<number> {
     process.stdout.write(await overview());
     return name === undefined ? EXIT.UNKNOWN : EXIT.OK;
   }
+  let dataFolder: string | null = null;
   try {
     const load = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
     if (!load) throw new UsageError(`unknown command "${name}"; allowed: ${Object.keys(COMMANDS).join(', ')}`);
@@ -137,16 +139,19 @@ async function main([name, ...rest]: readonly string[]): Promise<number> {
     };
     // process.once is not enough: npm forwards a signal that the terminal has already sent.
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => stop(signal));
-    const outcome = await runInOwnProcess(command, contextOf(command, arguments_, stopping.signal), arguments_);
+    const context = contextOf(command, arguments_, stopping.signal);
+    dataFolder = context.dataFolder;
+    const outcome = await runInOwnProcess(command, context, arguments_);
     if (process.stderr.isTTY) process.stderr.write('\r\x1b[K');
     if (arguments_.options['json']) printJson(outcome.document, 2);
     else printLines(outcome.lines);
     return outcome.exitCode ?? EXIT[outcome.status];
   } catch (error) {
     const { message, stack } = error as Error;
-    const text = error instanceof UsageError ? message : (permissionProblem(error, `ops ${name}`) ?? stack ?? message);
-    printProblem(`edge-health ops: ${text}`);
-    return EXIT.UNKNOWN;
+    const permission = permissionProblem(error, `ops ${name}`);
+    const disk = permission === null && dataFolder !== null && !(error instanceof UsageError) ? diskProblem(error, dataFolder) : null;
+    printProblem(`edge-health ops: ${error instanceof UsageError ? message : (permission ?? disk ?? stack ?? message)}`);
+    return disk === null ? EXIT.UNKNOWN : EXIT.CRITICAL;
   }
 }
 

@@ -9,7 +9,7 @@ import { recordSyncs } from '../../testkit/machine/disk-syncs.ts';
 import { SmallDisk, whyNotMountable } from '../../testkit/machine/small-disk.ts';
 
 const syncs = await recordSyncs();
-const { appendLines, datedFiles, expiredDays, linesOf, pruneDatedFiles, removeTornLine, utcDay } = await import('./files.ts');
+const { appendLines, diskProblem, datedFiles, expiredDays, linesOf, pruneDatedFiles, removeTornLine, utcDay } = await import('./files.ts');
 
 t.test('a torn last line is cut off, and whole lines are kept', async (t) => {
   const file = join(temporaryFolder(t), 'file');
@@ -146,4 +146,20 @@ t.test('for any clock, at most the days beyond keepDays are removed, oldest firs
     { numRuns: runs(100, 2000), seed: SEED },
   );
   t.pass();
+});
+
+t.test('a failed write is explained with a remedy', async (t) => {
+  const problem = (error: object): string | null => diskProblem(Object.assign(new Error('what Node reports'), error), '/data');
+  for (const [error, text] of [
+    [{ code: 'EROFS', path: '/data/ops' }, '/data is mounted read-only; see dmesg'],
+    [{ code: 'ENOTDIR', path: '/data/ops/x.lock' }, 'a file is in the way of a folder in /data; move it away'],
+    [{ code: 'EACCES', path: '/data/ops' }, 'permission denied: /data/ops; '],
+    [{ code: 'EIO' }, 'the disk of /data cannot be written'],
+    [{ code: 'ERR_SQLITE_ERROR', errcode: 778 }, 'the disk of /data cannot be written'],
+    [{ code: 'ERR_SQLITE_ERROR', errcode: 13 }, 'the disk of /data is full'],
+    [{ code: 'ELOOP', path: '/data/ops' }, 'what Node reports; look at /data'],
+  ] as const)
+    t.match(problem(error), text);
+  for (const error of [{}, { code: 'ECONNREFUSED', syscall: 'connect' }, { code: 'ERR_SQLITE_ERROR', errcode: 1 }])
+    t.equal(problem(error), null, JSON.stringify(error));
 });

@@ -193,6 +193,7 @@ export async function prune({ config, log, nowMs }: JobContext, folder: string, 
   }
 }
 
+const inTheWay = (folder: string): string => `a file is in the way of a folder in ${folder}; move it away`;
 const REMEDIES: Readonly<Record<string, (folder: string) => string>> = {
   ENOSPC: (folder) => `the disk of ${folder} is full; remove what is not needed there, or lower storage.max_megabytes and ops.keep_days`,
   EDQUOT: (folder) => `the quota of ${folder} is used up; remove what is not needed there, or raise it`,
@@ -200,14 +201,24 @@ const REMEDIES: Readonly<Record<string, (folder: string) => string>> = {
   EACCES: (folder) => `permission denied: ${folder}; ${permissionRemedy('run it with sudo')}`,
   EPERM: (folder) => `permission denied: ${folder}; ${permissionRemedy('run it with sudo')}`,
   EIO: (folder) => `the disk of ${folder} cannot be written (input/output error); see dmesg, and replace it`,
+  ENOTDIR: inTheWay,
+  EEXIST: inTheWay,
   EMFILE: () => 'too many files are open; restart the scheduler: systemctl restart edge-health-ops',
 };
 
+/** The codes of SQLite (its `errcode` without the extended part) that mean the same. */
+const OF_SQLITE: Readonly<Record<number, string>> = { 8: 'EROFS', 10: 'EIO', 13: 'ENOSPC' };
+
 /** Why writing below a folder failed, with the remedy, or null if it is not a file system error. */
 export function diskProblem(error: unknown, folder: string): string | null {
+  const { code, errcode, message, path } = error as NodeJS.ErrnoException & { errcode?: number };
+  const remedy = REMEDIES[(errcode === undefined ? code : OF_SQLITE[errcode & 0xff]) ?? ''];
+  if (remedy) return remedy(isPermission(error) ? (path ?? folder) : folder);
+  return path === undefined ? null : `${message}; look at ${folder}`;
+}
+
+/** Whether an error is a missing permission. */
+export function isPermission(error: unknown): boolean {
   const { code } = error as NodeJS.ErrnoException;
-  const remedy = code === undefined ? undefined : REMEDIES[code];
-  if (remedy) return remedy(code === 'EACCES' || code === 'EPERM' ? ((error as NodeJS.ErrnoException).path ?? folder) : folder);
-  const { message, syscall } = error as NodeJS.ErrnoException;
-  return syscall === undefined ? null : `${message}; look at ${folder}`;
+  return code === 'EACCES' || code === 'EPERM';
 }

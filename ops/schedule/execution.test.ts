@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { DEFAULT_CONFIG } from '../../src/config/schema.ts';
@@ -116,6 +116,17 @@ t.test('a job can run within this process', async (t) => {
   const after = lockNamed(folder, 'health_check');
   t.ok(after, 'the lock is free after all of it');
   after?.release();
+  const blocked = join(folder, 'blocked');
+  mkdirSync(blocked);
+  writeFileSync(join(blocked, 'ops'), '');
+  const unwritable = inProcess(
+    async () => program,
+    () => ({ ...context, dataFolder: blocked }),
+  );
+  outcome = async () => ({ status: 'OK', lines: [], document: null });
+  t.match(await unwritable('collect_alerts', 'schedule', never), { status: 'CRITICAL', lines: [/collect_alerts: .*; move it away$/] });
+  t.match(await unwritable('health_check', 'schedule', never), { status: 'OK' }, 'it reports the disk');
+
   const broken = inProcess(
     async () => program,
     () => {

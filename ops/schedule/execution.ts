@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { PROGRAMS } from '../../src/core/files/programs.ts';
 import type { LogLevel } from '../../src/core/ports.ts';
 import { HEAVY, JOBS, type JobName } from '../jobs.ts';
+import { diskProblem } from '../lib/files.ts';
 import { EXIT, type Job, type JobContext, type JobResult, type JobStatus, type Trigger } from '../lib/job.ts';
 import { lockNamed } from './job-lock.ts';
 import { isFailure, type Run, startRun } from './job-records.ts';
@@ -38,12 +39,15 @@ export function jobRunner(context: JobContext, url: string | null, settings: () 
 }
 
 const unknown = (line: string): RunResult => ({ status: 'UNKNOWN', lines: [`UNKNOWN   ${line}`], failed: true });
+const critical = (line: string): RunResult => ({ status: 'CRITICAL', lines: [`CRITICAL  ${line}`], failed: true });
 
 /** Runs jobs within this process. `context` returns the current configuration. */
 export function inProcess(load: (name: JobName) => Promise<Job>, context: () => Omit<JobContext, 'trigger' | 'signal'>): Runner {
   return async (name, trigger, signal) => {
+    let dataFolder: string | null = null;
     try {
       const base = context();
+      dataFolder = base.dataFolder;
       const lock = lockNamed(base.dataFolder, name);
       if (!lock) return 'busy';
       try {
@@ -54,7 +58,8 @@ export function inProcess(load: (name: JobName) => Promise<Job>, context: () => 
         lock.release();
       }
     } catch (error) {
-      return unknown(`${name}: ${(error as Error).message}`);
+      const problem = dataFolder === null ? null : diskProblem(error, dataFolder);
+      return problem === null ? unknown(`${name}: ${(error as Error).message}`) : critical(`${name}: ${problem}`);
     }
   };
 }

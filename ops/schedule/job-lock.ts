@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { prepareDataFolder } from '../../src/core/files/data-folder.ts';
 import { takeLock } from '../../src/core/files/lock.ts';
 import { isoUtc } from '../../src/core/time/time.ts';
-import { diskProblem } from '../lib/files.ts';
+import { diskProblem, isPermission } from '../lib/files.ts';
 import type { JobContext } from '../lib/job.ts';
 import { opsFolder, readState, replaceFile } from './state.ts';
 
@@ -12,12 +12,22 @@ export interface Held {
   release(): void;
 }
 
-/** Returns null if the lock is already held. */
+/**
+ * Returns null if the lock is already held. health_check runs without a lock if the disk cannot be written, because it reports that.
+ */
 export function lockNamed(dataFolder: string, name: string): Held | null {
-  const file = join(opsFolder(dataFolder), `${name}.lock`);
   try {
-    const lock = takeLock(file);
+    const lock = takeLockFile(join(opsFolder(dataFolder), `${name}.lock`));
     return lock && { release: () => lock.close() };
+  } catch (error) {
+    if (name !== 'health_check' || isPermission(error)) throw error;
+    return { release: () => undefined };
+  }
+}
+
+function takeLockFile(file: string): ReturnType<typeof takeLock> {
+  try {
+    return takeLock(file);
   } catch (error) {
     // SQLite does not report why a file cannot be opened, so it is opened here to get the error.
     fs.closeSync(fs.openSync(file, 'a'));
@@ -60,7 +70,11 @@ export function lockByHand(dataFolder: string, name: string, nowMs: number): Hel
   }
   return {
     release: () => {
-      fs.rmSync(note, { force: true });
+      try {
+        fs.rmSync(note, { force: true });
+      } catch {
+        // On a disk that has become read-only, the record stays; it has no effect without the lock.
+      }
       lock.release();
     },
   };

@@ -50,6 +50,18 @@ t.test('a manual run is left for the scheduler', async (t) => {
   t.equal(leftRuns(data).size, 2, 'a run stopped by hand is no failure');
 });
 
+t.test('on a disk that cannot be written, health_check runs, and other jobs fail with the cause', async (t) => {
+  const data = temporaryFolder(t);
+  writeFileSync(join(data, 'ops'), ''); // No folder of that name can be made.
+  const done: JobResult = { status: 'WARNING', lines: ['WARNING'], document: null };
+  const check = programOf('health_check', async () => done);
+  t.equal(await runInOwnProcess(check, contextOf(data), given), done);
+  const metrics = programOf('collect_metrics', async () => {
+    throw new Error('it has no lock');
+  });
+  await t.rejects(runInOwnProcess(metrics, contextOf(data), given), { code: 'ENOTDIR' });
+});
+
 const CHILD = `
 const { runInOwnProcess } = await import(process.argv[1]);
 const { existsSync } = await import('node:fs');

@@ -5,6 +5,7 @@ import { runSchema } from '../../src/client/documents.ts';
 import { makeFolder, prepareDataFolder } from '../../src/core/files/data-folder.ts';
 import type { Log } from '../../src/core/ports.ts';
 import { JOB_NAMES } from '../jobs.ts';
+import { diskProblem } from '../lib/files.ts';
 import { type Job, type JobArguments, type JobContext, type JobResult, type JobStatus, UsageError } from '../lib/job.ts';
 import { BUSY_STATUS } from './execution.ts';
 import { holderOf, lockByHand, lockNamed } from './job-lock.ts';
@@ -43,7 +44,10 @@ export async function runInOwnProcess(job: Job, context: JobContext, given: JobA
     try {
       leaveRun(dataFolder, { name, run: runOf(status, lines, failed) });
     } catch (error) {
-      log('warning', 'run not recorded for the scheduler', { job: name, error: (error as Error).message });
+      log('warning', 'run not recorded for the scheduler', {
+        job: name,
+        error: diskProblem(error, dataFolder) ?? (error as Error).message,
+      });
     }
   };
   try {

@@ -13,9 +13,10 @@ t.test('the problem of a data folder of another user names the required change o
   })`;
   const data = join(folder, 'data');
   const parameters = ['--disable-warning=ExperimentalWarning', '-e', program, folder, data];
-  const reason = `user 65534 may not write to ${folder}; give it to that user, or set another storage.path`;
+  const reason = (command: string, path: string): string =>
+    `user 65534 may not write to ${folder}; run sudo ${command} ${path}, or set another storage.path`;
   t.same(JSON.parse(execFileSync(process.execPath, parameters, { encoding: 'utf8' })), [
-    { text: reason, isMissing: false },
-    { text: `${data} cannot be created: ${reason}`, isMissing: true },
+    { text: reason('chown 65534', folder), isMissing: false },
+    { text: `${data} cannot be created: ${reason('install -d -o 65534', data)}`, isMissing: true },
   ]);
 });
