@@ -42,7 +42,7 @@ export type ServiceAnswer =
       readonly status: StatusDocument;
       /** Response time of /status. */
       readonly seconds: number;
-      /** The newest open alerts; null if /alerts failed. */
+      /** The open alerts of its own node; null if /alerts failed. */
       readonly openAlerts: readonly Alert[] | null;
     }
   | { readonly kind: 'unreachable'; readonly why: string }

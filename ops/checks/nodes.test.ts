@@ -1,6 +1,7 @@
 import t from 'tap';
 import type { StatusDocument } from '../../src/client/documents.ts';
-import { describeNode, evaluateNode, isOnGraph } from './nodes.ts';
+import type { CheckContext } from './check.ts';
+import { checkNodes, describeNode, evaluateNode, isOnGraph } from './nodes.ts';
 
 type Node = StatusDocument['nodes'][number];
 
@@ -31,6 +32,21 @@ t.test('judges nodes that are expected', async (t) => {
     remedy: /ros2 topic info/,
   });
   t.match(evaluateNode('arm', node(99), 30, []), { message: /it is not on the graph/, remedy: /ROS_DOMAIN_ID/ });
+});
+
+t.test('expects nothing of nodes that another appliance observes', async (t) => {
+  const check = async (ros: object) => {
+    const nodes = [{ ...node(1), node_name: 'pi', local: true }];
+    const context = {
+      config: { ops: { check: { nodes: ['pi', 'arm'], node_max_age_seconds: 30 } } },
+      trigger: 'schedule',
+      service: Promise.resolve({ kind: 'answer', status: { nodes, ros } }),
+    };
+    return (await checkNodes(context as unknown as CheckContext)).map(({ isNote, status }) => (isNote ? 'NOTE' : status));
+  };
+  t.same(await check({ observing: true, observers: ['pi', 'x'] }), ['OK', 'CRITICAL']);
+  t.same(await check({ observing: false, observers: ['x'] }), ['OK', 'NOTE']);
+  t.same(await check({ observing: false, observers: [] }), ['OK', 'CRITICAL'], 'nobody observes it');
 });
 
 t.test('describes nodes that are not expected', async (t) => {

@@ -9,6 +9,11 @@ export function isOnGraph(name: string, graph: readonly string[]): boolean {
   return graph.some((entry) => entry === `/${name}` || entry.endsWith(`/${name}`));
 }
 
+/** A node of `ops.check.nodes` on an appliance that does not observe remote nodes, because `observers` do. */
+export function noteUnobserved(name: string, observers: readonly string[]): CheckResult {
+  return resultsFor(`node ${name}`).note(`observed by ${observers.join(', ')} instead`, 'check it there, or set ros.observe: always');
+}
+
 /** Evaluates a node of `ops.check.nodes`. `graph`: names on the ROS 2 graph, or null if it was not read. */
 export function evaluateNode(name: string, node: Node | undefined, maxAgeSeconds: number, graph: readonly string[] | null): CheckResult {
   const onGraph = graph === null ? null : isOnGraph(name, graph);
@@ -47,9 +52,14 @@ export const checkNodes: Check = async (context) => {
   if (answer.kind !== 'answer')
     return names.map((name) => resultsFor(`node ${name}`).unknown('unknown: no response from the service', 'check the service first'));
   if (names.length === 0) return answer.status.nodes.map((node) => describeNode(node, isManual));
-  const known = new Map(answer.status.nodes.map((node) => [node.node_name, node]));
+  const { nodes, ros } = answer.status;
+  const known = new Map(nodes.map((node) => [node.node_name, node]));
+  const observers = ros.observing ? [] : (ros.observers ?? []);
   const evaluate = (graph: readonly string[] | null): CheckResult[] =>
-    names.map((name) => evaluateNode(name, known.get(name), maxAgeSeconds, graph));
+    names.map((name) => {
+      const node = known.get(name);
+      return observers.length > 0 && !node?.local ? noteUnobserved(name, observers) : evaluateNode(name, node, maxAgeSeconds, graph);
+    });
   const results = evaluate(null);
   // ros2 takes a second of CPU: acceptable in a manual run, but not every five minutes.
   if (!isManual || results.every(({ status }) => status === 'OK')) return results;

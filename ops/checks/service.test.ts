@@ -69,10 +69,11 @@ t.test('names the open alerts', async (t) => {
   t.match(evaluateAlerts(open(0, 0, 0), []), { status: 'OK' });
   t.match(evaluateAlerts(open(1, 0, 3), [{ ...alert, severity: 'WARNING' }, alert]), {
     status: 'CRITICAL',
-    message: '1 CRITICAL, 3 WARNING open, such as ns/robot1 cpu_percent 97.25 (95 allowed)',
+    message: '1 CRITICAL, 1 WARNING open, such as ns/robot1 cpu_percent 97.25 (95 allowed)',
   });
+  t.match(evaluateAlerts(open(3, 4, 5), []), { status: 'OK', isNote: true, message: '12 open on other nodes' }, 'no fault of this one');
   t.match(evaluateAlerts(open(0, 1, 0), null), { status: 'CRITICAL', message: '1 ERROR open' });
-  t.match(evaluateAlerts(open(0, 0, 2), [alert]), { status: 'WARNING', message: '2 WARNING open' });
+  t.match(evaluateAlerts(open(0, 0, 2), null), { status: 'WARNING', message: '2 WARNING open' });
 });
 
 t.test('judges the state of the storage', async (t) => {
@@ -136,7 +137,13 @@ t.test('judges configuration, ROS and safe shutdown', async (t) => {
     status({ ros: { transport, domain_id: 0, peers: 2, subscribers: 1, problem } });
   t.match(evaluateRos(ros(null)), { status: 'OK', message: 'embedded, 2 peers' });
   t.match(evaluateRos(ros(null, 'off')), { status: 'OK', message: 'off' });
-  t.match(evaluateRos(ros('another monitor of the same name')), { status: 'WARNING' });
+  t.match(evaluateRos(ros('another monitor of the same name; set node_name; restart')), {
+    status: 'WARNING',
+    message: 'another monitor of the same name',
+    remedy: 'set node_name; restart',
+  });
+  const fleet = { ...ros(null), ros: { ...ros(null).ros, note: 'others offer /safe_shutdown too' } };
+  t.match(evaluateRos(fleet), { status: 'OK', isNote: true, message: 'others offer /safe_shutdown too' }, 'as every appliance does');
   const shutdown = (more: object): StatusDocument =>
     status({ shutdown: { enabled: true, problem: null, state: 'none', message: null, step: null, ...more } });
   t.match(evaluateShutdown(shutdown({})), { status: 'OK', isNote: false });

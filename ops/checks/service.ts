@@ -1,16 +1,17 @@
 import type { StatusDocument } from '../../src/client/documents.ts';
 import { ServiceRefused, ServiceUnreachable } from '../../src/client/rest.ts';
 import { unitOfConfig } from '../../src/client/unit-limits.ts';
-import { type Alert, nodeOfAlertId, SEVERITIES } from '../../src/core/alerts/alert.ts';
+import { type Alert, nodeOfAlertId, SEVERITIES, type Severity } from '../../src/core/alerts/alert.ts';
 import type { JobContext } from '../lib/job.ts';
 import { type Check, type CheckResult, resultsFor, type ServiceAnswer } from './check.ts';
 import type { Counters } from './previous-run.ts';
 import { installedUnit } from './units.ts';
 
 const TIMEOUT_SECONDS = 6;
-const ALERTS_READ = 20;
+/** More than one node can have: four metrics, and whether they and 32 paths can be read. */
+const ALERTS_READ = 50;
 
-/** Reads /status and, if alerts are open, the newest of them. Never rejects. */
+/** Reads /status and, if alerts are open, those of its own node. Never rejects. */
 export async function readService({ rest, signal }: JobContext): Promise<ServiceAnswer> {
   const options = { timeoutSeconds: TIMEOUT_SECONDS, signal };
   const startedMs = performance.now();
@@ -20,7 +21,9 @@ export async function readService({ rest, signal }: JobContext): Promise<Service
     if (!Array.isArray(status.nodes)) return { kind: 'unreachable', why: `${rest.base} is not edge-health` };
     const { CRITICAL, ERROR, WARNING } = status.open_alerts;
     if (CRITICAL + ERROR + WARNING === 0) return { kind: 'answer', status, seconds, openAlerts: [] };
-    const page = await rest.json<{ data: Alert[] }>(`/alerts?resolved=false&limit=${ALERTS_READ}`, options).catch(() => null);
+    const local = status.nodes.find((node) => node.local)?.node_name ?? '';
+    const path = `/alerts?resolved=false&node=${encodeURIComponent(local)}&limit=${ALERTS_READ}`;
+    const page = await rest.json<{ data: Alert[] }>(path, options).catch(() => null);
     return { kind: 'answer', status, seconds, openAlerts: page?.data ?? null };
   } catch (error) {
     if (error instanceof ServiceRefused) return { kind: 'refused', why: error.message, httpStatus: error.status };
@@ -67,11 +70,18 @@ export function evaluateAnswer(status: StatusDocument, seconds: number, maxAgeSe
 
 const ALERTS_NAMED = 3;
 
-export function evaluateAlerts({ open_alerts: counts }: StatusDocument, openAlerts: readonly Alert[] | null): CheckResult {
-  const { critical, ok, warning } = resultsFor('alerts', { critical: counts.CRITICAL, error: counts.ERROR, warning: counts.WARNING });
+/**
+ * `openAlerts`: those of this node; null: not known, then all of `open_alerts` count. In a fleet some node nearly always has an alert, which
+ * is no fault of this one.
+ */
+export function evaluateAlerts({ open_alerts: all }: StatusDocument, openAlerts: readonly Alert[] | null): CheckResult {
+  const own = (severity: Severity): number => (openAlerts ?? []).filter((alert) => alert.severity === severity).length;
+  const counts = openAlerts === null ? all : { CRITICAL: own('CRITICAL'), ERROR: own('ERROR'), WARNING: own('WARNING') };
+  const others = all.CRITICAL + all.ERROR + all.WARNING - counts.CRITICAL - counts.ERROR - counts.WARNING;
+  const { critical, note, ok, warning } = resultsFor('alerts', { critical: counts.CRITICAL, error: counts.ERROR, warning: counts.WARNING });
   const open = SEVERITIES.filter((severity) => counts[severity] > 0).toReversed();
   const [worst] = open;
-  if (worst === undefined) return ok('none open');
+  if (worst === undefined) return others > 0 ? note(`${others} open on other nodes`, 'see /alerts or the dashboard') : ok('none open');
   const named = (openAlerts ?? [])
     .filter(({ severity }) => severity === worst)
     .slice(0, ALERTS_NAMED)
@@ -124,9 +134,13 @@ export function evaluateConfiguration({ config: { file, loaded, problem } }: Sta
   return warning(`the last reload was refused: ${problem}`, `edge-health check-config ${file}; systemctl reload edge-health`);
 }
 
-export function evaluateRos({ ros: { domain_id, peers, problem, subscribers, transport } }: StatusDocument): CheckResult {
-  const { ok, warning } = resultsFor('ROS', { transport, domain_id, peers, subscribers });
-  if (problem !== null) return warning(problem, `edge-health status; ${JOURNAL}`);
+export function evaluateRos({ ros: { domain_id, note: hint, peers, problem, subscribers, transport } }: StatusDocument): CheckResult {
+  const { note, ok, warning } = resultsFor('ROS', { transport, domain_id, peers, subscribers });
+  if (problem !== null) {
+    const [message = '', ...remedy] = problem.split('; ');
+    return warning(message, remedy.length > 0 ? remedy.join('; ') : `edge-health status; ${JOURNAL}`);
+  }
+  if (hint) return note(hint);
   return ok(transport === 'off' ? 'off' : `${transport}, ${peers ?? 'unknown'} peers`);
 }
 

@@ -28,7 +28,7 @@ function setUp(choice: Partial<TransportChoice>) {
     stop: async () => void sent.push('stop'),
     isObserving: true,
     observers: () => null,
-    details: () => ({ peers: 0, subscribers: 0, refused: 0, problem: null }),
+    details: () => ({ peers: 0, subscribers: 0, refused: 0, problem: null, note: null }),
     publishHealth: () => undefined,
     publishAlert: (alert) => void alerts.push(alert),
     publishShutdown: ({ message }) => void sent.push(message),

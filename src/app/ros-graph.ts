@@ -87,6 +87,7 @@ export class RosGraph implements Publisher {
       observing: this.#transport?.isObserving ?? false,
       observers: this.observers()?.slice() ?? null,
       problem: details?.problem ?? this.#offProblem,
+      note: details?.note ?? null,
     };
   }
 

@@ -149,6 +149,7 @@ function page({ status: document, health, alerts }: Answers, base: string): stri
     `  ROS 2        ${document.ros.transport} (${document.ros.reason})`,
   );
   if (document.ros.problem && document.ros.problem !== document.ros.reason) lines.push(`               ${document.ros.problem}`);
+  if (document.ros.note) lines.push(`               ${document.ros.note}`);
   const { observers, observing } = document.ros;
   if (!observing && observers?.length) lines.push(`               other nodes are observed by ${observers.join(', ')}`);
   lines.push(...shutdownLines(document.shutdown));

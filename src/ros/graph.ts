@@ -77,8 +77,8 @@ export interface ShutdownServer {
   readonly problem: string | null;
 }
 
-/** The problem that other participants offer the shared name of the safe shutdown, too; null: none does. */
-export function sharedShutdownProblem({ services }: GraphNames, others: number): string | null {
+/** A note that other participants offer the shared name of the safe shutdown, too, as every appliance does; null: none does. */
+export function sharedShutdownNote({ services }: GraphNames, others: number): string | null {
   if (others === 0) return null;
   const offer = others === 1 ? 'another machine on the graph offers' : `${others} other machines on the graph offer`;
   return `${offer} ${services.safeShutdown} too, and one call may reach several; call ${services.ownSafeShutdown} instead`;
@@ -114,4 +114,6 @@ export interface RosDetails {
   readonly refused: number;
   /** A current problem, such as another monitor with the same name; null: none. */
   readonly problem: string | null;
+  /** What users of this graph should know although nothing is wrong; null: nothing. */
+  readonly note: string | null;
 }

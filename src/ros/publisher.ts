@@ -20,6 +20,8 @@ export type PublishedTopic = keyof GraphNames['topics'];
 
 /** Minimum time between two messages on /diagnostics at any publish frequency: its readers are people and aggregators. */
 const DIAGNOSTICS_SECONDS = 1;
+/** What resolves a name conflict. The name is read at the start only. */
+export const RENAME = 'set another node_name on one of the two machines, then: sudo systemctl restart edge-health';
 /** How long a name conflict is reported after it was last detected. */
 const CONFLICT_SECONDS = 60;
 
@@ -49,7 +51,7 @@ export abstract class GraphPublisher {
   /** The problem that another monitor publishes under this one's name; null: none does. */
   protected get conflictProblem(): string | null {
     if (this.#options.monotonicSeconds() - this.#conflictSeconds >= CONFLICT_SECONDS) return null;
-    return `another monitor on the graph is also named ${this.#options.localNode}; set node_name`;
+    return `another monitor on the graph is also named ${this.#options.localNode}; ${RENAME}`;
   }
 
   publishHealth(status: HealthStatus): void {

@@ -36,6 +36,7 @@ const WITHOUT_GRAPH: StatusDocument['ros'] = {
   observing: false,
   observers: [],
   problem: null,
+  note: null,
 };
 
 /** The state of a service without a safe shutdown. */

@@ -65,6 +65,7 @@ export function statusPart(changes: Partial<StatusPart> = {}): StatusPart {
       observing: true,
       observers: [],
       problem: null,
+      note: null,
     },
     process: { resident_memory_bytes: 70e6, cpu_seconds: 12.5, open_files: 40 },
     ...changes,

@@ -311,6 +311,10 @@ export const statusDocumentSchema = v.strictObject({
       v.string(),
       'Current problem, such as another node with the same name, or why edge-health has not joined the ROS 2 graph; null: none.',
     ),
+    note: nullable(
+      v.string(),
+      'What callers should know although nothing is wrong, such as that several machines offer /safe_shutdown; null: nothing.',
+    ),
     observing: described(v.boolean(), 'Whether this node receives the statuses and alerts of remote nodes.'),
     observers: nullable(
       v.array(v.string()),

@@ -46,7 +46,7 @@ class Fleet {
           onObserving: (_isObserving, appliances) => {
             robot.expected = appliances;
           },
-          onSafeShutdown: null,
+          onSafeShutdown: async () => null,
         },
         localNode: name,
         observe,
@@ -112,6 +112,25 @@ t.test('of more appliances the first by name observes; when it vanishes the next
   next.received.clear();
   await fleet.run(10);
   t.same([...next.received].sort(), ['c', 'd', 'e', 'f']);
+});
+
+t.test('nothing is a problem in a fleet of any size except two appliances of one name, which both report', async (t) => {
+  for (const size of [2, 5, 30]) {
+    const fleet = new Fleet(t);
+    const problems = (): string[] => fleet.robots.flatMap(({ name, transport }) => (transport.details().problem === null ? [] : [name]));
+    for (let i = 0; i < size; i += 1) await fleet.add(`robot_${i}`);
+    await fleet.run(20);
+    t.same(problems(), [], `${size} appliances`);
+    t.ok(fleet.robots.every(({ transport }) => /offers? \/safe_shutdown too/.test(transport.details().note ?? '')));
+    if (size === 30) continue;
+    const twin = await fleet.add(`robot_${size - 1}`);
+    await fleet.run(20);
+    t.same(problems(), [twin.name, twin.name], `${size} appliances and a twin`);
+    await twin.transport.stop();
+    fleet.robots.pop();
+    await fleet.run(80);
+    t.same(problems(), [], 'not after one was renamed');
+  }
 });
 
 t.test(

@@ -178,7 +178,7 @@ export class Session implements Joined {
     if (this.otherServers() === 0) return;
     const { log, names } = this.#options;
     const { ownSafeShutdown, safeShutdown } = names.services;
-    log('warning', 'several machines offer the same safe shutdown service', { service: safeShutdown, call: ownSafeShutdown });
+    log('notice', 'several machines offer the same safe shutdown service', { service: safeShutdown, call: ownSafeShutdown });
   }
 
   /** Whether to read a topic: health statuses and alerts of all namespaces, so that one appliance shows every robot. */

@@ -141,24 +141,25 @@ t.test('the safe shutdown has the shared name and its own name; without a respon
   t.same(replies, [[], [{ success: true, message: 'own' }]]);
 });
 
-t.test('another machine that offers the shared name is a problem while it is present', async (t) => {
+t.test('another machine that offers the shared name is noted while it is present, and no problem', async (t) => {
   const { time, transport, other, lines, writes } = transportRig(t, {
     listener: { onHealthStatus: () => {}, onAlert: () => {}, onSafeShutdown: async () => null },
   });
   await transport.start();
   await time.pass(3);
-  t.equal(transport.details().problem, null);
+  t.equal(transport.details().note, null);
   writes('rr/safe_shutdownReply', SAFE_SHUTDOWN.response, { transientLocal: false });
   await other.start();
   await time.pass(3);
+  t.equal(transport.details().problem, null);
   t.equal(
-    transport.details().problem,
+    transport.details().note,
     'another machine on the graph offers /safe_shutdown too, and one call may reach several; call /health_monitor/safe_shutdown instead',
   );
   t.equal(lines.filter((line) => line.includes('several machines offer the same safe shutdown')).length, 1);
   other.stop();
   await time.pass(30);
-  t.equal(transport.details().problem, null);
+  t.equal(transport.details().note, null);
 });
 
 /** Name, readers and writers of each node, by the last message on ros_discovery_info. */

@@ -1,5 +1,5 @@
 import { observersOf } from '../../core/observer.ts';
-import { type GraphOptions, type RosDetails, type RosTransport, sharedShutdownProblem } from '../graph.ts';
+import { type GraphOptions, type RosDetails, type RosTransport, sharedShutdownNote } from '../graph.ts';
 import { GraphPublisher, type PublishedTopic } from '../publisher.ts';
 import { type JoinOptions, RejoiningSession } from './rejoin.ts';
 import { Session } from './session.ts';
@@ -82,6 +82,8 @@ export class EmbeddedTransport extends GraphPublisher implements RosTransport {
     const isWanted = observers.includes(localNode);
     this.#equalElections = isWanted === this.#isObserving ? 0 : this.#equalElections + 1;
     const { session } = this.#rejoining;
+    // An appliance that does not observe receives no status from which it could detect the conflict.
+    if (session?.appliances().some(({ name }) => name === localNode)) this.reportConflict();
     if (this.#equalElections < EQUAL_ELECTIONS || !session) return;
     this.#equalElections = 0;
     this.#isObserving = isWanted;
@@ -102,7 +104,8 @@ export class EmbeddedTransport extends GraphPublisher implements RosTransport {
       peers: participant?.peerCount ?? null,
       subscribers: session?.subscriberCount('healthStatus') ?? null,
       refused: this.#refusedBefore + (participant?.refused ?? 0),
-      problem: problem ?? this.conflictProblem ?? sharedShutdownProblem(this.#options.names, session?.otherServers() ?? 0),
+      problem: problem ?? this.conflictProblem,
+      note: sharedShutdownNote(this.#options.names, session?.otherServers() ?? 0),
     };
   }
 }

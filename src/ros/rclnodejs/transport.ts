@@ -2,8 +2,8 @@ import type { Alert } from '../../core/alerts/alert.ts';
 import type { HealthStatus } from '../../core/health-status.ts';
 import { rateLimited } from '../../core/platform/log.ts';
 import type { Log } from '../../core/ports.ts';
-import { type GraphOptions, type RosDetails, type RosTransport, type ShutdownServer, sharedShutdownProblem } from '../graph.ts';
-import { GraphPublisher, type PublishedTopic } from '../publisher.ts';
+import { type GraphOptions, type RosDetails, type RosTransport, type ShutdownServer, sharedShutdownNote } from '../graph.ts';
+import { GraphPublisher, type PublishedTopic, RENAME } from '../publisher.ts';
 import { Arrivals } from './arrivals.ts';
 import { FIRST_SCAN_MS, SCAN_MS, SPIN_MS } from './follower.ts';
 import { type RclOptions, withRcl } from './library.ts';
@@ -103,7 +103,8 @@ export class RclnodejsTransport extends GraphPublisher implements RosTransport {
       peers: this.#peers,
       subscribers,
       refused: this.#arrivals.refused,
-      problem: this.#problem ?? shutdownServer?.problem ?? this.conflictProblem ?? sharedShutdownProblem(names, this.#otherServers),
+      problem: this.#problem ?? shutdownServer?.problem ?? this.conflictProblem,
+      note: sharedShutdownNote(names, this.#otherServers),
     };
   }
 
@@ -153,7 +154,7 @@ export class RclnodejsTransport extends GraphPublisher implements RosTransport {
   #setOtherServers(others: number): void {
     const { safeShutdown, ownSafeShutdown } = this.#options.names.services;
     if (others > 0 && this.#otherServers === 0)
-      this.#options.log('warning', 'several machines offer the same safe shutdown service', {
+      this.#options.log('notice', 'several machines offer the same safe shutdown service', {
         service: safeShutdown,
         call: ownSafeShutdown,
       });
@@ -164,7 +165,7 @@ export class RclnodejsTransport extends GraphPublisher implements RosTransport {
     this.#duplicateScans = duplicate === undefined ? 0 : this.#duplicateScans + 1;
     if (duplicate === undefined || this.#duplicateScans < DUPLICATE_SCANS) this.#problem = null;
     else if (this.#problem === null) {
-      this.#problem = `another node on the graph is also named ${duplicate}; set node_name or ros.namespace`;
+      this.#problem = `another node on the graph is also named ${duplicate}; ${RENAME}`;
       this.#options.log('warning', 'another node on the graph has the same name', { node: duplicate });
     }
   }
