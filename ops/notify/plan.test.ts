@@ -1,7 +1,7 @@
 import t from 'tap';
 import { HOUR_MS, MINUTE_MS } from '../../src/core/time/time.ts';
 import { decide, EMPTY_PLAN, type Line, openAsNotified, type Plan, type Rules, reconsidered, taken } from './plan.ts';
-import { type Change, jobChange, type Level } from './subject.ts';
+import { alertChange, type Change, jobChange, type Level } from './subject.ts';
 
 const START_MS = Date.parse('2026-03-01T12:00:00Z');
 const RULES: Rules = {
@@ -254,4 +254,24 @@ t.test('an unchanged plan remains the same object, and resolved subjects are rem
   t.equal(decide(driven.plan, RULES, at(90)).plan, driven.plan);
   driven.at(80 + (HOUR_MS + MINUTE_MS) / 1000);
   t.same(driven.plan.subjects, {});
+});
+
+t.test('an alert that is published again with only its time corrected is no update; its start follows', async (t) => {
+  const at = (timestamp: string, more = {}) =>
+    alertChange({
+      alert_id: 'robot/cpu_percent/1',
+      severity: 'WARNING',
+      metric: 'cpu_percent',
+      value: 85,
+      threshold: 80,
+      timestamp,
+      resolved: false,
+      ...more,
+    });
+  const raised = taken(EMPTY_PLAN, at('1970-01-01T00:00:30.000Z'), START_MS);
+  const worse = taken(raised, at('1970-01-01T00:01:30.000Z', { severity: 'CRITICAL', value: 95, threshold: 90 }), START_MS);
+  const corrected = taken(worse, at('2026-03-04T05:01:30.000Z', { severity: 'CRITICAL', value: 95, threshold: 90 }), START_MS);
+  const [before, after] = [worse, corrected].map(({ subjects }) => Object.values(subjects)[0]);
+  t.same(after, { ...before, at: '2026-03-04T05:01:30.000Z', since: '2026-03-04T05:00:30.000Z' });
+  t.equal(taken(corrected, at('2026-03-04T05:02:00.000Z', { severity: 'CRITICAL', value: 95, threshold: 70 }), START_MS), corrected);
 });
