@@ -61,14 +61,13 @@ function graphOptions(
   { clocks, config, listener, localNode, log, names, openAlerts, thresholds }: JoinOptions,
   discovery: DiscoverySettings,
 ): GraphOptions {
-  const host = hostname();
   return {
     discovery,
     names,
     listener,
     localNode,
     observe: config.ros.observe,
-    diagnostics: () => ({ hostname: host, thresholds: thresholds(), openAlerts: openAlerts() }),
+    diagnostics: () => ({ hostname: hostname(), thresholds: thresholds(), openAlerts: openAlerts() }),
     log,
     monotonicSeconds: () => clocks.monotonicSeconds(),
   };

@@ -175,7 +175,7 @@ export class Service {
       token: readToken(config.rest.token_file),
       allowedOrigins: config.rest.allowed_origins,
       allowedHosts: config.rest.allowed_hosts,
-      namesOfMachine: () => this.#hostNames.names(),
+      machineNames: this.#hostNames,
       boundSockets,
       maxConnections: config.rest.max_connections,
       maxEventStreams: config.rest.max_event_streams,
@@ -252,7 +252,7 @@ export class Service {
     this.#supervision.setStatusLine('starting: opening the store');
     this.#live.addNames([this.#rules.nodeName]);
     const sensors = Promise.all([this.#temperature.search(), this.#power.search()]);
-    void this.#hostNames.read();
+    void this.#hostNames.readAgain();
     this.#sampler.start(FIRST_SAMPLE_SECONDS);
     try {
       // REST comes first because its port is the fastest check for a second instance.

@@ -1,5 +1,6 @@
 import { readdir } from 'node:fs';
 import type { AddressInfo } from 'node:net';
+import { hostname } from 'node:os';
 import type { MemorySource } from '../collect/memory.ts';
 import type { PowerSource } from '../collect/power.ts';
 import type { Sampler } from '../collect/sampler.ts';
@@ -179,7 +180,7 @@ export class View implements ServiceView {
       version,
       started: isoUtc(this.#startedMs),
       uptime_seconds: roundToMilliseconds(now - this.#startedSeconds),
-      host: this.#inventory,
+      host: this.#inventory && { ...this.#inventory, hostname: hostname() }, // A machine can be renamed at any time.
       nodes: nodes.map((name) => {
         const { status, ageSeconds, lastSeenSeconds, leftMs, periodSeconds, stale } = live.node(name, now);
         const local = name === this.localNode;

@@ -34,7 +34,8 @@ interface RestOptions {
   readonly allowedOrigins: readonly string[];
   /** Host names allowed in requests, in addition to IP addresses and the names of this machine. */
   readonly allowedHosts: readonly string[];
-  readonly namesOfMachine: () => readonly string[];
+  /** The names of this machine as last read; and reads them again for a request to another name. */
+  readonly machineNames: { names(): readonly string[]; readAgain(): Promise<void> };
   readonly maxConnections: number;
   readonly maxEventStreams: number;
   /** Bounds the kernel's buffers of each connection of a listening socket; false: not supported. */
@@ -81,7 +82,7 @@ export class RestServer {
     this.#options = options;
     const { headersSeconds = HEADERS_SECONDS } = options;
     this.#tokenCheck = new TokenCheck(options.token);
-    this.#hosts = new HostCheck(options.namesOfMachine, options.allowedHosts);
+    this.#hosts = new HostCheck(() => options.machineNames.names(), options.allowedHosts);
     this.#shared = { view: options.view, store: new Semaphore(MAX_STORE_QUERIES), turns: new TurnQueue() };
     this.events = new EventHub({ history: options.view.history, max: options.maxEventStreams });
     this.#server = createServer({
@@ -197,19 +198,25 @@ export class RestServer {
     }
     app.get('/reports/:name', redirectToReport);
     app.head('/reports/:name', redirectToReport);
-    return (request, response) => {
-      // Node's own header sets a timer for the end of the second, which is a wake-up after each request.
-      response.setHeader('Date', new Date().toUTCString());
-      for (const [name, value] of Object.entries(API_HEADERS)) response.setHeader(name, value);
-      allowOrigin(request, response, this.#options.allowedOrigins);
+    const answer = (request: IncomingMessage, response: ServerResponse, areNamesRead: boolean): void => {
       try {
         const problem = this.#hosts.problemOf(request) ?? this.#refusal(request);
         if (!problem) (app.handler as Serve)(request, response);
+        // The machine may have got the name since its names were read.
+        else if (problem.code === 'host_not_allowed' && !areNamesRead)
+          void this.#options.machineNames.readAgain().then(() => answer(request, response, true));
         else if (problem.code === 'method_not_allowed' && isPreflight(request, response)) preflight(response);
         else sendProblem(response, problem, headersOf(problem));
       } catch (error) {
         this.#answerError(error as Error, request, response); // An unexpected error in a request must not stop the service.
       }
+    };
+    return (request, response) => {
+      // Node's own header sets a timer for the end of the second, which is a wake-up after each request.
+      response.setHeader('Date', new Date().toUTCString());
+      for (const [name, value] of Object.entries(API_HEADERS)) response.setHeader(name, value);
+      allowOrigin(request, response, this.#options.allowedOrigins);
+      answer(request, response, false);
     };
   }
 

@@ -79,7 +79,7 @@ async function rest(t: Test): Promise<{ server: RestServer; url: string }> {
     token: null,
     allowedOrigins: [],
     allowedHosts: [],
-    namesOfMachine: () => [],
+    machineNames: { names: () => [], readAgain: async () => undefined },
     boundSockets: () => false,
     maxConnections: 64,
     maxEventStreams: 8,

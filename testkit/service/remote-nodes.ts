@@ -209,7 +209,7 @@ export class InProcessService {
       token: null,
       allowedOrigins: [],
       allowedHosts: [],
-      namesOfMachine: () => [],
+      machineNames: { names: () => [], readAgain: async () => undefined },
       boundSockets,
       maxConnections: 64,
       maxEventStreams: 32,
