@@ -61,8 +61,9 @@ async function notesOn(config: Config, file: string): Promise<string[]> {
   const data = dataPath(config, file, process.env, installed);
   const problem = forbiddenFolder(data, units) ?? dataFolderProblem(data);
   if (problem !== null) notes.push(`storage.path: ${problem}`);
+  const scheduler = units.filter(({ Id }) => Id === SCHEDULER_UNIT);
   for (const target of ops.backup.copy_to.filter((target) => target.startsWith('/'))) {
-    const forbidden = forbiddenFolder(target, units);
+    const forbidden = forbiddenFolder(target, scheduler);
     if (forbidden !== null) notes.push(`ops.backup.copy_to: ${forbidden}`);
   }
   try {

@@ -32,7 +32,9 @@ t.test('a folder is forbidden unless the sandbox lets the unit write there', asy
   t.ok(isForbidden('/data/eh', unit()));
   t.ok(isForbidden('/database', drop));
   t.ok(isForbidden('/data/eh', drop, unit({ Id: 'edge-health-ops.service' })), 'the scheduler');
-  t.match(forbiddenFolder('/data/eh', [unit()]), 'ReadWritePaths=/data/eh');
+  t.match(forbiddenFolder('/data/eh', [unit()]), 'ReadWritePaths=-/data/eh');
+  const scheduler = unit({ Id: 'edge-health-ops.service' });
+  t.match(forbiddenFolder('/data/eh', [drop, scheduler]), 'sudo systemctl edit edge-health-ops, ', 'only the unit that needs it is named');
 });
 
 t.test('below /home, write access alone has no effect', async (t) => {
@@ -40,7 +42,7 @@ t.test('below /home, write access alone has no effect', async (t) => {
   t.ok(forbiddenFolder(home, [unit({ ReadWritePaths: home })]));
   t.ok(forbiddenFolder(home, [unit({ ProtectHome: 'read-only' })]));
   t.equal(forbiddenFolder(home, [unit({ ProtectHome: 'read-only', ReadWritePaths: home })]), null);
-  t.match(forbiddenFolder(home, [unit()]), `add ProtectHome=read-only and ReadWritePaths=${home}`);
+  t.match(forbiddenFolder(home, [unit()]), `add ProtectHome=read-only and ReadWritePaths=-${home}`);
 });
 
 t.test('a port below 1024 needs a capability that counts outside of the unit', async (t) => {

@@ -24,9 +24,10 @@ export async function limitsOf(configFile: string, environment: NodeJS.ProcessEn
   return shown.kind === 'units' ? shown.units.filter(({ LoadState }) => LoadState === 'loaded') : [];
 }
 
-/** Why the sandbox of a unit keeps it from writing to a folder, with the remedy; null: it does not. */
+/** Why the sandbox of some units keeps them from writing to a folder, with the remedy; null: it does not. */
 export function forbiddenFolder(folder: string, units: readonly UnitLimits[]): string | null {
-  return units.some((unit) => isForbidden(folder, unit)) ? sandboxProblem(folder) : null;
+  const forbidden = units.filter((unit) => isForbidden(folder, unit)).map(({ Id }) => Id.replace(/\.service$/, ''));
+  return forbidden.length > 0 ? sandboxProblem(folder, forbidden) : null;
 }
 
 function isForbidden(folder: string, { BindPaths, ProtectHome, ProtectSystem, ReadWritePaths, StateDirectory }: UnitLimits): boolean {

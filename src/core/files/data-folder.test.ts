@@ -73,12 +73,12 @@ t.test('the sandbox of a unit is changed with a drop-in', async (t) => {
   t.equal(
     sandboxProblem(there),
     `the sandbox of the units does not allow writing to ${there}; run sudo systemctl edit edge-health edge-health-ops, ` +
-      `add ReadWritePaths=${there} under [Service] in both, then sudo systemctl restart edge-health edge-health-ops`,
+      `add ReadWritePaths=-${there} under [Service] of each, then sudo systemctl restart edge-health edge-health-ops`,
   );
-  t.match(sandboxProblem(join(folder, 'not-there')), /; run sudo install -d -o \S+ \S+\/not-there, then sudo systemctl edit /);
+  t.match(sandboxProblem(join(folder, 'not-there')), /; run sudo install -d -o edge-health \S+\/not-there, then sudo systemctl edit /);
   const home = sandboxProblem('/home/robot/data');
-  t.match(home, 'because it hides home folders; set another storage.path, or run');
-  t.match(home, 'add ProtectHome=read-only and ReadWritePaths=/home/robot/data under [Service]');
+  t.match(home, 'because it hides home folders; use another folder, or run');
+  t.match(home, 'add ProtectHome=read-only and ReadWritePaths=-/home/robot/data under [Service]');
 });
 
 t.test('whether a folder can be used is checked without creating it', async (t) => {

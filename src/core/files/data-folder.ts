@@ -78,15 +78,19 @@ export function dataFolderProblem(folder: string): string | null {
 /** Folders that ProtectHome= hides from a unit. */
 export const HOMES = ['/home', '/root', '/run/user'];
 
-/** Why the sandbox of the package's units keeps them from writing to a folder, with the drop-in that allows it. */
-export function sandboxProblem(folder: string): string {
+/**
+ * Why the sandbox of the package's units keeps them from writing to a folder, with the drop-in that allows it. Its `-` lets the units start
+ * while the folder is missing, such as that of a disk that was unplugged.
+ */
+export function sandboxProblem(folder: string, units: readonly string[] = ['edge-health', 'edge-health-ops']): string {
   const isHome = HOMES.some((home) => isWithin(folder, home));
-  const lines = [...(isHome ? ['ProtectHome=read-only'] : []), `ReadWritePaths=${folder}`];
-  const where = isHome ? `${folder}, because it hides home folders; set another storage.path, or` : `${folder};`;
-  const make = existsSync(folder) ? '' : `sudo install -d -o ${process.geteuid?.() || 'edge-health'} ${folder}, then `;
+  const lines = [...(isHome ? ['ProtectHome=read-only'] : []), `ReadWritePaths=-${folder}`];
+  const names = units.join(' ');
+  const where = isHome ? `${folder}, because it hides home folders; use another folder, or` : `${folder};`;
+  const make = existsSync(folder) ? '' : `sudo install -d -o edge-health ${folder}, then `;
   return (
-    `the sandbox of the units does not allow writing to ${where} run ${make}sudo systemctl edit edge-health edge-health-ops, ` +
-    `add ${lines.join(' and ')} under [Service] in both, then sudo systemctl restart edge-health edge-health-ops`
+    `the sandbox of the units does not allow writing to ${where} run ${make}sudo systemctl edit ${names}, ` +
+    `add ${lines.join(' and ')} under [Service] of each, then sudo systemctl restart ${names}`
   );
 }
 
