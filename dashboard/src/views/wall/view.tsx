@@ -11,7 +11,7 @@ import { metricName } from '../../text.ts';
 import { METRICS, type Metric, type Status } from '../../types.ts';
 import type { View, ViewProps } from '../view.ts';
 import { useFullScreen } from './full-screen.ts';
-import { gapPx, inWallOrder, layoutOf, tileTextPx } from './layout.ts';
+import { gapPx, inWallOrder, layoutOf, nameTextPx, rowPx } from './layout.ts';
 
 /** All nodes as tiles, the worst first, to be read from across the room. */
 function Wall({ link, nowMs, state, tiles }: ViewProps): VNode {
@@ -21,7 +21,8 @@ function Wall({ link, nowMs, state, tiles }: ViewProps): VNode {
   const size = useSize(list);
   const isGone = link.state === 'gone';
   const shown = inWallOrder(isGone ? tiles.map((tile) => ({ ...tile, status: 'UNKNOWN' as const })) : tiles);
-  const { columns, isFitted } = layoutOf(shown.length, size.width, size.height);
+  const { columns, isFitted, textPx } = layoutOf(shown.length, size.width, size.height, size.remPx);
+  const letters = Math.max(1, ...shown.map(({ node }) => node.length));
   const alerts = worstOpenByNode(state.book);
   const text = messages.wall;
   return (
@@ -43,11 +44,12 @@ function Wall({ link, nowMs, state, tiles }: ViewProps): VNode {
       {isFull && problem && <p class="notice">{problem}</p>}
       <ul
         ref={list}
-        class={isFitted ? 'fitted' : 'scrolled'}
         style={{
           '--columns': columns,
-          '--tile': isFitted ? `${tileTextPx(shown.length, columns, size.width, size.height)}px` : undefined,
+          '--tile': `${textPx}px`,
+          '--name': `${nameTextPx(letters, textPx, size.remPx)}px`,
           gap: `${gapPx(size.width, size.height)}px`,
+          gridAutoRows: isFitted ? 'minmax(0, 1fr)' : `${rowPx(textPx)}px`,
           height: isFitted ? `${size.height}px` : undefined,
         }}
       >
@@ -68,7 +70,7 @@ interface NodeTileProps extends Readonly<Record<Metric, string>> {
   /** Whether the node has left the graph. */
   readonly hasLeft: boolean;
   readonly isStale: boolean;
-  /** The metric of the worst open alert of the node, and how many more it has; empty: none. */
+  /** The metric of the worst open alert of the node, and how many more it has; without an alert, that the values are the last known. */
   readonly cause: string;
   readonly since: string;
   readonly age: string;
@@ -80,19 +82,23 @@ function nodeTileProps(
   isOutdated: boolean,
   nowMs: number,
 ): NodeTileProps {
-  const { isStale, leftMs, node, readings } = tile;
+  const { leftMs, node, readings } = tile;
   const reading = (metric: Metric): string => readingText(readings?.[metric] ?? null, messages.metrics[metric].unit);
   const hasLeft = leftMs !== null && !isOutdated;
-  // A stale node shows its age instead.
-  const isCauseShown = worst !== undefined && !isOutdated && !hasLeft && worst.entry.alert.metric !== 'health_status';
+  const isStale = tile.isStale || isOutdated;
+  const hasCause = worst !== undefined && !isOutdated && !hasLeft && worst.entry.alert.metric !== 'health_status';
+  const others = hasCause && worst.count > 1 ? ` +${worst.count - 1}` : '';
+  const known = isStale && readings ? messages.shell.lastKnown : '';
+  // There is room for one time: since when a value is not OK, or how old the values are.
+  const isSinceShown = hasCause && !isStale;
   return {
     node,
     status: isOutdated ? 'UNKNOWN' : tile.status,
     hasLeft,
-    isStale: isStale || isOutdated,
-    cause: isCauseShown ? `${metricName(worst.entry.alert.metric)}${worst.count > 1 ? ` +${worst.count - 1}` : ''}` : '',
-    since: isCauseShown ? messages.alerts.since(minuteOfDay(worst.entry.sinceMs, nowMs)) : '',
-    age: ageText(tile, nowMs),
+    isStale,
+    cause: hasCause ? `${metricName(worst.entry.alert.metric)}${others}` : known,
+    since: isSinceShown ? messages.alerts.since(minuteOfDay(worst.entry.sinceMs, nowMs)) : '',
+    age: isSinceShown ? '' : ageText({ ...tile, isStale }, nowMs),
     cpu_percent: reading('cpu_percent'),
     memory_percent: reading('memory_percent'),
     disk_percent: reading('disk_percent'),
@@ -114,15 +120,17 @@ class NodeTile extends Component<NodeTileProps> {
     const { meaning, word } = messages.status[status];
     const kind = `${hasLeft ? 'left' : status.toLowerCase()}${isStale ? ' stale' : ''}`;
     return (
-      <a class={`tile ${kind}`} href={hrefOf({ view: 'nodes', item: node })} title={meaning}>
-        <span class="name">{node}</span>
+      <a class={`tile ${kind}`} href={hrefOf({ view: 'nodes', item: node })} title={`${node}: ${meaning}`}>
+        <span class="name">
+          <bdi>{node}</bdi>
+        </span>
         <span class="word">
           <Icon />
           {hasLeft ? messages.nodes.left : word}
         </span>
         {cause !== '' && (
           <span class="cause">
-            <span>{cause}</span> <span>{since}</span>
+            <span>{cause}</span> {since}
           </span>
         )}
         <span class="readings">
@@ -132,7 +140,7 @@ class NodeTile extends Component<NodeTileProps> {
             </span>
           ))}
         </span>
-        <span class="age">{age}</span>
+        {age !== '' && <span class="age">{age}</span>}
       </a>
     );
   }
@@ -142,20 +150,29 @@ function readingText(reading: number | null, unit: string): string {
   return reading === null ? '–' : `${formatted(reading, 0, 0)} ${unit}`;
 }
 
-/** The width of an element, and the height from its top to the end of the window, in CSS pixels. */
-function useSize(element: RefObject<HTMLElement | null>): { width: number; height: number } {
-  const [size, setSize] = useState({ width: innerWidth, height: innerHeight });
+interface Size {
+  readonly width: number;
+  readonly height: number;
+  readonly remPx: number;
+}
+
+/** The width of an element, the height from its top to the end of the window, and the size of the page's text, in CSS pixels. */
+function useSize(element: RefObject<HTMLElement | null>): Size {
+  const [size, setSize] = useState<Size>({ width: innerWidth, height: innerHeight, remPx: 16 });
   useLayoutEffect(() => {
     const measured = element.current as HTMLElement;
     const measure = (): void => {
+      const wall = measured.parentElement as HTMLElement;
       const { top, width } = measured.getBoundingClientRect();
-      const margin = Number.parseFloat(getComputedStyle(measured.parentElement as Element).paddingBottom);
-      const next = { width, height: Math.max(0, Math.floor(innerHeight - top - scrollY - margin)) };
-      setSize((before) => (before.width === next.width && before.height === next.height ? before : next));
+      const margin = Number.parseFloat(getComputedStyle(wall).paddingBottom);
+      const remPx = Number.parseFloat(getComputedStyle(document.documentElement).fontSize);
+      // The window scrolls, or in full screen the wall.
+      const next = { width, height: Math.max(0, Math.floor(innerHeight - top - scrollY - wall.scrollTop - margin)), remPx };
+      setSize((before) => (before.width === next.width && before.height === next.height && before.remPx === remPx ? before : next));
     };
-    // The elements above it change its top: the header wraps, a notice appears.
+    // The elements above it change its top: the header wraps, a notice appears, in full screen there is no header.
     const observer = new ResizeObserver(measure);
-    for (const element of [measured, measured.previousElementSibling, document.querySelector('header')])
+    for (const element of [measured, measured.parentElement, measured.previousElementSibling, document.querySelector('header')])
       if (element) observer.observe(element);
     addEventListener('resize', measure);
     measure();
