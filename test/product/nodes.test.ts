@@ -114,6 +114,9 @@ t.test('a node without data does not hide one in danger, in any order of appeara
       'nor is it hidden when its own data stop, while its alert is open',
     );
     t.equal(silent.status, 'CRITICAL');
+    const metrics = await (await fetch(`${service.url}/metrics`)).text();
+    t.match(metrics, 'edge_health_status{node="burning",status="CRITICAL"} 1');
+    t.notMatch(metrics, /edge_health_temperature_celsius\{node="(burning|silent)"/, 'old values are not exported as current ones');
   }
 });
 

@@ -1,5 +1,5 @@
 import { nodeOfAlertId, SEVERITIES, STATUSES } from '../../core/alerts/alert.ts';
-import type { HealthStatus } from '../../core/health-status.ts';
+import { STALE_AFTER_PERIODS } from '../../core/health-status.ts';
 import type { Metric } from '../../core/metrics.ts';
 import type { OpsDocument } from '../api/ops-schema.ts';
 import type { StatusDocument } from '../api/schema.ts';
@@ -185,11 +185,12 @@ const FAMILIES: readonly {
 
 /** Metrics of every node, with the label `node`, and the thresholds of this machine. */
 function nodeMetrics(out: Exposition, nodes: StatusDocument['nodes'], view: ServiceView): void {
-  const current = view.nodes().map((node) => ({ label: nodeLabel(node), status: view.current(node) }));
+  const current = view.nodes().map((node) => ({ node, label: nodeLabel(node), status: view.current(node) }));
+  const isPast = ({ age_seconds, period_seconds }: (typeof nodes)[number]): boolean =>
+    age_seconds === null || age_seconds > STALE_AFTER_PERIODS * (period_seconds ?? 0);
+  const past = new Set(nodes.filter(isPast).map(({ node_name }) => node_name));
   // An unavailable or stale metric has no series, so that a chart shows a gap and not a zero.
-  const fresh = current.filter(
-    (entry): entry is { label: string; status: HealthStatus } => (entry.status?.status ?? 'UNKNOWN') !== 'UNKNOWN',
-  );
+  const fresh = current.flatMap(({ label, node, status }) => (status === null || past.has(node) ? [] : [{ label, status }]));
   for (const { help, name, of, scale, unit } of FAMILIES)
     out.gauge(
       `${name}_${unit}`,
