@@ -80,7 +80,8 @@ async function readAnswers(service: RestClient): Promise<Answers> {
 function portsPage(ports: StatusDocument['ports']): string[] {
   const rows = ports.map(({ address, port, protocol, purpose }) => {
     const isLoopback = address.startsWith('127.') || address === '::1';
-    const reach = protocol === 'unix' ? "the service's user and group" : isLoopback ? 'this host' : 'every host';
+    const hosts = isLoopback ? 'this host' : address.startsWith('239.') ? 'the local network' : 'every host';
+    const reach = protocol === 'unix' ? "the service's user and group" : hosts;
     const host = address.includes(':') && port !== null ? `[${address}]` : address;
     return [protocol, port === null ? host : `${host}:${port}`, reach, purpose];
   });

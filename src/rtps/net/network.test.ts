@@ -100,6 +100,18 @@ t.test('two participants of a machine bind neighbouring ports and receive datagr
   t.same(again.ports, first.ports, 'closed ports are free');
 });
 
+t.test('the port of the group receives what is sent to the group, and nothing else', async (t) => {
+  const domain = await reserveDomain(t);
+  const network = new UdpNetwork(true);
+  const { received } = await opened(t, network, domain);
+  const [loopback] = network.interfaces() as [Interface];
+  network.join([loopback]);
+  network.send('meta', Buffer.from('to one host'), '127.0.0.1', ports.metaMulticast(domain));
+  network.multicast(Buffer.from('to the group'), loopback);
+  await until('the datagram to the group arrived', () => received.length > 0);
+  t.same(received, [{ text: 'to the group', viaMulticast: true }]);
+});
+
 t.test('joining the group on a missing interface is logged, not an error', async (t) => {
   const network = new UdpNetwork(true);
   const problems: string[] = [];

@@ -100,7 +100,11 @@ export class UdpNetwork implements Network {
   #own: ReadonlySet<string> = new Set();
   #wasReadable = true;
   #handler: DatagramHandler | null = null;
-  readonly #intake = new Intake((datagram, source, isGroup) => this.#handler?.onDatagram(datagram, source, isGroup));
+  readonly #intake = new Intake((datagram, source, isGroup) => {
+    // Linux delivers the group's datagrams of every interface on which any program has joined it (IP_MULTICAST_ALL).
+    if (this.#localhostOnly && !this.isOwn(source.address)) return;
+    this.#handler?.onDatagram(datagram, source, isGroup);
+  });
   /** All sockets bound since `open`, so that `close` also closes those of an `open` that failed. */
   readonly #bound: Socket[] = [];
   #group: Socket | null = null;
@@ -247,7 +251,8 @@ export class UdpNetwork implements Network {
       };
       socket.once('error', fail);
       socket.on('message', (datagram, source) => this.#intake.take(datagram, source, isGroup));
-      const address = this.#localhostOnly && !isGroup ? LOOPBACK : '0.0.0.0';
+      // The kernel delivers nothing else to a socket that is bound to the group.
+      const address = isGroup ? MULTICAST_GROUP : this.#localhostOnly ? LOOPBACK : '0.0.0.0';
       socket.bind(port, address, () => {
         this.#bound.push(socket);
         socket.removeListener('error', fail);

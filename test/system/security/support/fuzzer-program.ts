@@ -94,7 +94,11 @@ const target: Target = { prefix: announced.get(address) ?? '', writers: entities
 const speaker = announced.get(ownAddress ?? '');
 group.close();
 
-const PORTS = [ports.metaUnicast(0, 0), ports.userUnicast(0, 0), ports.metaMulticast(0)];
+const TARGETS = [
+  [ports.metaUnicast(0, 0), address],
+  [ports.userUnicast(0, 0), address],
+  [ports.metaMulticast(0), MULTICAST_GROUP],
+] as const;
 const rounds = Math.ceil((Number(seconds) * 1000) / ROUND_MS);
 const connections = Promise.all(Array.from({ length: CONNECTIONS }, requests));
 for (let round = 0; round < rounds; round += 1) {
@@ -102,7 +106,8 @@ for (let round = 0; round < rounds; round += 1) {
     const original = random() < 0.8 ? redirected(pick(corpus), target, random) : Buffer.from(pick(corpus));
     const datagram = random() < 0.2 ? original : mutated(original, pick(corpus), random);
     if (speaker !== undefined && datagram.length >= PREFIX_END && random() < 0.8) datagram.write(speaker, PREFIX_START, 'hex');
-    socket.send(datagram, pick(PORTS), address, () => {});
+    const [port, to] = pick(TARGETS);
+    socket.send(datagram, port, to, () => {});
     sent.datagrams += 1;
   }
   await new Promise((later) => setTimeout(later, ROUND_MS));
