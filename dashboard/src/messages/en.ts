@@ -58,7 +58,7 @@ export const en = {
       name: 'Disk usage',
       short: 'Disk',
       unit: '%',
-      meaning: 'How full the fullest monitored disk is. On a full disk nothing can be saved.',
+      meaning: 'How full the fullest monitored disk is. On a full disk, or on one with too many files, nothing can be saved.',
       action: 'Delete or move recordings and logs that are not needed.',
     },
     temperature: {
