@@ -1,4 +1,4 @@
-import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import t from 'tap';
@@ -224,6 +224,8 @@ t.test('too little disk space is reported', { skip: whyNotMountable() ?? false }
   const site = new BackupSite(t, {}, join(disk.folder));
   site.fill(600);
   await site.backup();
+  const { bavail, bsize } = statfsSync(disk.folder);
+  writeFileSync(join(disk.folder, 'recordings'), Buffer.alloc(bavail * bsize - 100_000));
   const before = readFileSync(join(site.dataFolder, 'edge-health.db'));
   const { outcome, text } = await site.restore({ yes: true });
   t.equal(outcome.status, 'CRITICAL');

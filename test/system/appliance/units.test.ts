@@ -129,6 +129,37 @@ async function dropIns(t: Test, machine: Container): Promise<void> {
   await machine.systemctl('restart', 'edge-health');
 }
 
+async function otherDisk(t: Test, machine: Container): Promise<void> {
+  const config = '/etc/edge-health/edge_health_config.yaml';
+  const before = await machine.read(config);
+  const [dropIn = ''] = /(?<=```ini\n)[\s\S]*?(?=```)/.exec(read('docs/operate/storage.md').replaceAll(/^ {3}/gm, '')) ?? [];
+  const isNamed = (text: string): boolean => text.includes('add ReadWritePaths=/data/eh under [Service]');
+  await machine.sh('install -d -o edge-health -g edge-health /data/eh');
+  await machine.write(config, 'storage: {path: /data/eh}\nrest: {port: 5000}\nops: {notify: {webhook: {token_file: /root/token}}}\n');
+  await machine.sh('echo secret > /root/token');
+  const checked = await machine.sh('edge-health check-config');
+  t.ok(isNamed(checked), checked);
+  t.match(checked, /token_file: \/root\/token cannot be read by edge-health \(EACCES\)/, 'root can read it, the scheduler cannot');
+  await machine.systemctl('restart', 'edge-health');
+  await machine.untilJson<{ storage?: { error: string | null } }>('/status', ({ storage }) => isNamed(storage?.error ?? ''));
+  t.ok(isNamed((await machine.run(['edge-health', 'ops', 'health_check'])).stdout), 'health_check');
+  for (const unit of ['edge-health', 'edge-health-ops']) {
+    await machine.sh(`mkdir -p /etc/systemd/system/${unit}.service.d`);
+    await machine.write(`/etc/systemd/system/${unit}.service.d/data.conf`, dropIn);
+  }
+  await machine.systemctl('daemon-reload');
+  await machine.systemctl('restart', 'edge-health');
+  await machine.untilJson<{ storage?: { state: string; path: string } }>('/status', ({ storage }) => storage?.state === 'ok');
+  t.notMatch(await machine.sh('edge-health check-config'), 'storage.path');
+  await machine.write(config, 'storage: {path: /home/edge/data}\nrest: {port: 80}\n');
+  const home = await machine.sh('edge-health check-config');
+  t.match(home, 'add ProtectHome=read-only and ReadWritePaths=/home/edge/data');
+  t.match(home, /^note: rest\.port: the service may not listen on 80, .*AmbientCapabilities=CAP_NET_BIND_SERVICE/m);
+  await machine.sh('rm /etc/systemd/system/edge-health*.service.d/data.conf; systemctl daemon-reload');
+  await machine.write(config, before);
+  await machine.systemctl('restart', 'edge-health');
+}
+
 for (const suite of SUITES) {
   t.test(`the units in ${suite}`, { skip: containersUnavailable() }, async (t) => {
     const { file } = await builtPackage();
@@ -187,6 +218,8 @@ for (const suite of SUITES) {
     await t.test('ROS 2 is sourced if it exists, and never prevents a start', (t) => ros2(t, machine));
 
     await t.test('the drop-ins of the documentation work', (t) => dropIns(t, machine));
+
+    await t.test('data on another disk needs the documented drop-in, which is named where it is missing', (t) => otherDisk(t, machine));
 
     await t.test('samples in memory survive a killed service, and systemd restores what is missing', async (t) => {
       await machine.sh('systemctl kill --kill-whom=main --signal=SIGKILL edge-health; systemctl stop edge-health');
