@@ -55,7 +55,8 @@ export const de: Messages = {
       name: 'Datenträgerbelegung',
       short: 'Disk',
       unit: '%',
-      meaning: 'Wie voll der vollste überwachte Datenträger ist. Auf einem vollen oder einem mit zu vielen Dateien lässt sich nichts speichern.',
+      meaning:
+        'Wie voll der vollste überwachte Datenträger ist. Auf einem vollen oder einem mit zu vielen Dateien lässt sich nichts speichern.',
       action: 'Löschen oder verschieben Sie Aufnahmen und Protokolle, die nicht gebraucht werden.',
     },
     temperature: {
