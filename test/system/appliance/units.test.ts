@@ -47,7 +47,7 @@ async function reload(t: Test, machine: Container): Promise<void> {
   const { code } = await machine.run(['systemctl', 'reload', 'edge-health']);
   t.not(code, 0, 'a file with errors is reported by the status of systemctl');
   await machine.until(async () => (await machine.journal('edge-health')).includes('not reloaded'), 120);
-  const errors = (await machine.journal('edge-health')).match(/thresholds\.cpu\.critical: found 10/g);
+  const errors = (await machine.journal('edge-health')).match(/found warning 80, critical 10;/g);
   t.equal(errors?.length, 1, 'the command of ExecReload= does not repeat what the service has logged');
   t.equal(await machine.show('edge-health', 'MainPID'), pid, 'the same process goes on');
   t.equal(await machine.show('edge-health', 'ActiveState'), 'active');
