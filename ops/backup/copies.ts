@@ -128,7 +128,7 @@ const STALLED_SECONDS = 120;
 const GRACE_SECONDS = 3;
 /** BatchMode disables prompts, which a job cannot answer. */
 const SSH = 'ssh -o BatchMode=yes -o ConnectTimeout=20';
-const NO_FOLDER_ON_SERVER = /No such file or directory/;
+const NO_FOLDER_ON_SERVER = /failed: No such file or directory/;
 
 /** rsync://host/module/path, host::module/path, or host:path over ssh. rsync writes to a temporary name first and renames it. */
 function rsync(target: string, { environment, signal }: JobContext): CopyTarget {
@@ -206,6 +206,8 @@ function s3(target: string, { config, environment, signal }: JobContext): CopyTa
 }
 
 const LONGEST_COMPLAINT = 300;
+/** What rsync adds to every error of the program that it uses as its connection. */
+const RSYNC_FOLLOWS = /^rsync error: |^rsync: connection unexpectedly closed/;
 
 /** Like `shell`, for a copy program: resolves with its output, or throws with the last lines of its error output if it fails. */
 function copying(program: 'rsync' | 'rclone', environment: NodeJS.ProcessEnv, signal: AbortSignal) {
@@ -214,7 +216,10 @@ function copying(program: 'rsync' | 'rclone', environment: NodeJS.ProcessEnv, si
     const { exitCode, stderr, stdout } = await $(pieces, ...args);
     if (exitCode === 0) return stdout;
     if (exitCode === NOT_INSTALLED) throw new Error(`${program} is not installed: apt install ${program}`);
-    const complaint = stderr.trim().split('\n').slice(-3).join('; ').slice(-LONGEST_COMPLAINT);
+    if (stderr.includes('Failed to exec ssh')) throw new Error('ssh is not installed: apt install openssh-client');
+    const lines = stderr.trim().split(/\r?\n/);
+    const causes = lines.filter((line) => !RSYNC_FOLLOWS.test(line));
+    const complaint = (causes.length > 0 ? causes : lines).slice(-3).join('; ').slice(-LONGEST_COMPLAINT);
     throw new Error(`${program} failed (${exitCode ?? 'ended by a signal'}): ${complaint}`);
   };
 }

@@ -10,6 +10,7 @@ import {
   rmdirSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -98,6 +99,24 @@ t.test('backups are copied by rsync', async (t) => {
     site.environment = { ...process.env, RSYNC_RSH: shell };
     await copiesAsExpected(t, site, there, damage);
     t.match(readFileSync(join(folder, 'calls'), 'utf8'), /-l backup robot-host rsync --server/);
+  });
+
+  await t.test('the cause is reported, not the errors that follow from it', async (t) => {
+    const shell = join(folder, 'refusing');
+    writeFileSync(shell, '#!/bin/sh\nprintf "Host key verification failed.\\r\\n" >&2\nexit 255\n');
+    chmodSync(shell, 0o755);
+    const site = siteCopyingTo(t, ['backup@robot-host:robots']);
+    site.environment = { ...process.env, RSYNC_RSH: shell };
+    t.match((await site.backup()).text, 'robots: rsync failed (255): Host key verification failed. (copied');
+  });
+
+  await t.test('a machine without ssh is reported', async (t) => {
+    const bin = join(folder, 'bin');
+    mkdirSync(bin);
+    symlinkSync('/usr/bin/rsync', join(bin, 'rsync'));
+    const site = siteCopyingTo(t, ['backup@robot-host:robots']);
+    site.environment = { PATH: bin };
+    t.match((await site.backup()).text, 'robots: ssh is not installed: apt install openssh-client (copied');
   });
 });
 
