@@ -172,6 +172,11 @@ t.test('install.sh installs every file where Debian expects it, once, and keeps 
     'rules are ours',
   );
 
+  t.notMatch(third.output, 'has no job');
+  writeFileSync(join(etc, 'prometheus.yml'), 'scrape_configs: []\n');
+  const ownConfiguration = run('sh', [script, '--root', root]);
+  t.match(ownConfiguration, { status: 0, output: /next: .*prometheus\.yml has no job edge-health; / }, 'no robot would be scraped');
+
   writeFileSync(join(etc, 'alertmanager.yml'), 'route: {}\n');
   const wrong = run('sh', [script, '--root', root]);
   t.not(wrong.status, 0, 'what is wrong with the rest is reported');

@@ -20,7 +20,7 @@ etc=$root/etc/prometheus
 
 if [ -z "$root" ]; then
   [ "$(id -u)" = 0 ] || { echo "install.sh: needs root: sudo $0" >&2; exit 1; }
-  if ! command -v promtool >/dev/null || ! command -v amtool >/dev/null; then
+  if ! command -v prometheus >/dev/null || ! command -v prometheus-alertmanager >/dev/null; then
     apt-get install -y --no-install-recommends prometheus prometheus-alertmanager ||
       { echo "install.sh: prometheus and prometheus-alertmanager could not be installed; try: apt-get update" >&2; exit 1; }
   fi
@@ -114,4 +114,6 @@ if [ -d "$root/etc/grafana/provisioning" ]; then
 fi
 [ $changed = 1 ] || echo 'nothing to do: all files are up to date'
 ! grep -q 'campus\.example' "$etc/alertmanager.yml" || echo "next: set the receivers in $etc/alertmanager.yml"
+grep -q "job_name: *['\"]\{0,1\}edge-health" "$etc/prometheus.yml" ||
+  echo "next: $etc/prometheus.yml has no job edge-health; merge $fleet/prometheus/prometheus.yml into it"
 grep -q '^ *- *targets' "$etc"/targets/* 2>/dev/null || echo "next: list your robots in $etc/targets/robots.yml"
