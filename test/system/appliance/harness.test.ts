@@ -4,7 +4,8 @@ import type { ReportDocument } from '../../../harness/report/document.ts';
 import { Appliance, STATE, UNIT } from '../../../testkit/container/appliance.ts';
 import type { Container } from '../../../testkit/container/container.ts';
 import { containersUnavailable } from '../../../testkit/container/images.ts';
-import { builtPackage } from '../../../testkit/container/package.ts';
+import { builtPackage, repackaged } from '../../../testkit/container/package.ts';
+import { temporaryFolder } from '../../../testkit/folder.ts';
 
 t.setTimeout(900_000);
 const skip = containersUnavailable();
@@ -151,10 +152,14 @@ t.test('a run is resumed after a reboot, with causes from systemd', { skip }, as
   await t.test('an upgrade is a monitoring gap of seconds, and removing the package ends the run', async (t) => {
     await machine.sh(`rm -r ${OUT}`);
     t.equal((await harness(machine, 'start', '--out', OUT)).code, 0);
-    await machine.copyIn((await builtPackage()).file, '/root/edge-health.deb');
+    const { file, version } = await builtPackage();
+    await machine.copyIn(await repackaged(file, { version: '99.0.0' }, temporaryFolder(t)), '/root/edge-health.deb');
     const upgrade = await machine.run(['dpkg', '-i', '/root/edge-health.deb'], { timeoutSeconds: 300 });
     t.equal(upgrade.code, 0, upgrade.stderr);
-    await recorded(machine, (found) => found.some(({ type }) => type === 'resume'));
+    const isUpgrade = (entry: SealedEntry): boolean =>
+      entry.type === 'service' && entry.cause === 'upgrade' && entry.detail === `${version} → 99.0.0`;
+    const isResume = (entry: SealedEntry): boolean => entry.type === 'resume' && entry.observer.version === '99.0.0';
+    await recorded(machine, (found) => found.some(isUpgrade) && found.some(isResume));
     t.equal(await machine.show(HARNESS, 'ActiveState'), 'active');
     const removal = await machine.run(['dpkg', '-r', 'edge-health'], { timeoutSeconds: 300 });
     t.equal(removal.code, 0, removal.stderr);
