@@ -133,7 +133,7 @@ async function otherDisk(t: Test, machine: Container): Promise<void> {
   const config = '/etc/edge-health/edge_health_config.yaml';
   const before = await machine.read(config);
   const [dropIn = ''] = /(?<=```ini\n)[\s\S]*?(?=```)/.exec(read('docs/operate/storage.md').replaceAll(/^ {3}/gm, '')) ?? [];
-  const isNamed = (text: string): boolean => text.includes('add ReadWritePaths=/data/eh under [Service]');
+  const isNamed = (text: string): boolean => text.includes('add ReadWritePaths=-/data/eh under [Service]');
   await machine.sh('install -d -o edge-health -g edge-health /data/eh');
   await machine.write(config, 'storage: {path: /data/eh}\nrest: {port: 5000}\nops: {notify: {webhook: {token_file: /root/token}}}\n');
   await machine.sh('echo secret > /root/token');
@@ -153,7 +153,7 @@ async function otherDisk(t: Test, machine: Container): Promise<void> {
   t.notMatch(await machine.sh('edge-health check-config'), 'storage.path');
   await machine.write(config, 'storage: {path: /home/edge/data}\nrest: {port: 80}\n');
   const home = await machine.sh('edge-health check-config');
-  t.match(home, 'add ProtectHome=read-only and ReadWritePaths=/home/edge/data');
+  t.match(home, 'add ProtectHome=read-only and ReadWritePaths=-/home/edge/data');
   t.match(home, /^note: rest\.port: the service may not listen on 80, .*AmbientCapabilities=CAP_NET_BIND_SERVICE/m);
   await machine.sh('rm /etc/systemd/system/edge-health*.service.d/data.conf; systemctl daemon-reload');
   await machine.write(config, before);
