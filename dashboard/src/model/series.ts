@@ -14,6 +14,8 @@ export interface Columns {
   /** Lowest and highest values at the same times; the value itself where they are unknown. */
   readonly lows: (number | null)[][];
   readonly highs: (number | null)[][];
+  /** Changes with every change of the data; no two series have the same. */
+  readonly version: number;
 }
 
 /** The lowest and the highest values of a step. */
@@ -45,6 +47,8 @@ export class Series {
   #first = 0;
   #length = 0;
   #lastMs = Number.NEGATIVE_INFINITY;
+  static #changes = 0;
+  #version = ++Series.#changes;
 
   constructor(windowMs: number, bucketMs: number) {
     this.windowMs = windowMs;
@@ -60,6 +64,7 @@ export class Series {
   /** Adds a sample. A sample older than the last means that the clock was set back; buckets with later times are dropped. */
   add(timestampMs: number, readings: Readings): void {
     if (timestampMs === this.#lastMs) return;
+    this.#version = ++Series.#changes;
     const startMs = this.#bucketStart(timestampMs);
     if (timestampMs < this.#lastMs) while (this.#length > 0 && this.#at(this.#length - 1).startMs > startMs) this.#length -= 1;
     this.#lastMs = timestampMs;
@@ -74,6 +79,7 @@ export class Series {
 
   /** Replaces the buckets with the API's history, oldest first; newer buckets from the event stream are kept. */
   fill(points: readonly Point[]): void {
+    this.#version = ++Series.#changes;
     const live = this.#buckets();
     this.#length = 0;
     for (const point of points) {
@@ -86,6 +92,7 @@ export class Series {
 
   /** Adds the lowest and highest values of steps of `stepMs`, oldest first, to the buckets in them. */
   fillBand(steps: readonly BandStep[], stepMs: number): void {
+    this.#version = ++Series.#changes;
     let next = 0;
     for (const bucket of this.#buckets()) {
       while (next < steps.length && (steps[next] as BandStep).startMs + stepMs <= bucket.startMs) next += 1;
@@ -101,7 +108,7 @@ export class Series {
   /** Returns the data to draw. Unavailable values and neighbours further apart than `gapMs` make a gap. */
   columns(gapMs: number): Columns {
     const empty = (): (number | null)[][] => METRICS.map(() => []);
-    const columns: Columns = { seconds: [], metrics: empty(), lows: empty(), highs: empty() };
+    const columns: Columns = { seconds: [], metrics: empty(), lows: empty(), highs: empty(), version: this.#version };
     let beforeMs = Number.POSITIVE_INFINITY;
     for (const { startMs, sums, counts, lows, highs } of this.#buckets()) {
       if (startMs - beforeMs > gapMs) {

@@ -42,6 +42,8 @@ interface ChartProps {
   /** Lowest and highest values at the same times. */
   readonly lows: Column;
   readonly highs: Column;
+  /** Version of these data. */
+  readonly version: number;
   /** Right end of the time axis, and the length of the axis. */
   readonly toSeconds: number;
   readonly windowSeconds: number;
@@ -61,7 +63,7 @@ const CURSOR = 'charts';
 
 /** A metric over time. */
 export function Chart(props: ChartProps): VNode {
-  const { highs, label, lows, moments, seconds, spans, thresholds, toSeconds, values, windowSeconds } = props;
+  const { highs, label, lows, moments, seconds, spans, thresholds, toSeconds, values, version, windowSeconds } = props;
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
   const latest = useRef(props);
@@ -87,16 +89,10 @@ export function Chart(props: ChartProps): VNode {
   }, []);
 
   // The chart is redrawn when it has moved by a point or its content has changed, not on every render of the page.
-  const shown = [seconds.length, seconds[0], seconds.at(-1), values.at(-1), highs[0], toSeconds, windowSeconds];
-  const marks = [
-    ...thresholds.map(({ value }) => value),
-    ...spans.map(({ id, toMs }) => `${id} ${toMs}`),
-    ...moments.map(({ atMs }) => atMs),
-  ];
-  const key = [...shown, ...marks].join(' ');
+  const marks = JSON.stringify([thresholds, spans, moments]);
   useEffect(() => {
     plot.current?.setData([seconds, values, lows, highs]);
-  }, [key]);
+  }, [version, toSeconds, windowSeconds, marks]);
 
   return <div ref={box} class="plot" role="img" aria-label={label} />;
 }

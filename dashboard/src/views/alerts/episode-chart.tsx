@@ -61,6 +61,7 @@ export function EpisodeChart({ api, connection, episode, hertz, metric, nowMs }:
         values={columns?.metrics[m] ?? []}
         lows={columns?.lows[m] ?? []}
         highs={columns?.highs[m] ?? []}
+        version={columns?.version ?? 0}
         toSeconds={range.toMs / 1000}
         windowSeconds={(range.toMs - range.fromMs) / 1000}
         thresholds={thresholdsOf(episode)}

@@ -127,6 +127,7 @@ function Card({ metric, state, columns, hovered, isOutdated, moments, nowMs, onR
         values={values}
         lows={lows}
         highs={highs}
+        version={columns.version}
         toSeconds={toSeconds}
         windowSeconds={windowSeconds}
         thresholds={thresholds}
