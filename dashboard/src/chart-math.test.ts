@@ -1,5 +1,5 @@
 import t from 'tap';
-import { extremes, isolated, temperatureRange } from './chart-math.ts';
+import { extremes, isolated, placeLabels, temperatureRange } from './chart-math.ts';
 
 t.test('extremes cover the shown part and ignore gaps', async (t) => {
   t.same(extremes([1, 2, 3, 4], [99, 5, null, 7], 2), { min: 5, max: 7 });
@@ -25,4 +25,31 @@ t.test('the temperature axis has whole tens, spans at least 40 degrees and cover
   }
   t.ok(temperatureRange(50, 55, [85])[1] > 85);
   t.same(temperatureRange(null, null, []), [20, 60]);
+});
+
+t.test('labels of thresholds stay inside the chart and do not overlap', async (t) => {
+  const area = { x: 40, y: 8, width: 280, height: 58 };
+  const label = (value: number, height = area.height) => ({ y: area.y + (1 - value / 100) * height, width: 100, height: 12 });
+  for (const values of [
+    [80, 95],
+    [95, 80],
+    [80, 81],
+    [1, 99],
+    [50, 80, 95],
+    [0, 100],
+  ]) {
+    const boxes = placeLabels(
+      values.map((value) => label(value)),
+      area,
+      3,
+    );
+    for (const [i, box] of boxes.entries()) {
+      const { height, width, x, y } = box;
+      t.ok(x >= area.x && x + width <= area.x + area.width && y >= area.y && y + height <= area.y + area.height, `${values}: inside`);
+      const overlapping = boxes.filter((other, j) => j > i && Math.abs(other.x - x) < width && Math.abs(other.y - y) < height);
+      t.same(overlapping, [], `${values}: apart`);
+    }
+  }
+  const [low] = placeLabels([label(50)], area, 3);
+  t.ok(low && low.y > label(50).y, 'below the line where it fits');
 });

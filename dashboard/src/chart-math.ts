@@ -40,3 +40,30 @@ export function temperatureRange(min: number | null, max: number | null, thresho
   }
   return [low, high];
 }
+
+/** A rectangle on the chart; y grows downwards. */
+export interface Box {
+  readonly x: number;
+  readonly y: number;
+  readonly width: number;
+  readonly height: number;
+}
+
+const isApart = (a: Box, b: Box): boolean => a.x + a.width <= b.x || b.x + b.width <= a.x || a.y + a.height <= b.y || b.y + b.height <= a.y;
+
+/**
+ * Places a label of each size at its line, the height `y`, inside `area` and beside the labels before it: below the line if possible,
+ * because the curve that crossed the threshold is above it, and at the left.
+ */
+export function placeLabels(labels: readonly { y: number; width: number; height: number }[], area: Box, margin: number): Box[] {
+  const placed: Box[] = [];
+  for (const { height, width, y: line } of labels) {
+    const candidates = [area.x + 2 * margin, area.x + area.width - 2 * margin - width].flatMap((x) =>
+      [line + margin, line - margin - height].map((y) => ({ x, y, width, height })),
+    );
+    const isInside = ({ y }: Box): boolean => y >= area.y && y + height <= area.y + area.height;
+    const free = candidates.find((box) => isInside(box) && placed.every((other) => isApart(box, other)));
+    placed.push(free ?? (candidates[0] as Box));
+  }
+  return placed;
+}

@@ -106,6 +106,12 @@ t.test('the headline mentions unavailable metrics and alerts that hysteresis kee
   t.equal(sentence(health('ERROR'), alert('disk:/media/usb', { severity: 'ERROR' })), 'Disk /media/usb cannot be measured.');
   t.equal(sentence(health('ERROR')), 'A measurement cannot be taken.', 'the alert has not been received yet');
   t.equal(sentence(health('WARNING'), alert('cpu_percent')), 'Below the threshold again, alert not yet resolved: CPU usage.');
+  const critical = alert('cpu_percent', { severity: 'CRITICAL', value: 97, threshold: 95 });
+  t.equal(
+    sentence(health('CRITICAL', { cpu_percent: 90 }), critical),
+    'CPU usage is no longer critical.',
+    'above the threshold of WARNING',
+  );
   t.match(headline(live, health('UNKNOWN'), null, NODE), { status: 'UNKNOWN', sentence: 'Nothing could be measured.' });
 });
 

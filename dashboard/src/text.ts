@@ -25,6 +25,7 @@ export function alertTitle(alert: Alert, node: string, tense: 'present' | 'past'
 
 export function metricName(metric: string): string {
   if (metric.startsWith('disk:')) return messages.alerts.disk(metric.slice('disk:'.length));
+  if (metric === 'health_status' || metric === 'remote_nodes') return messages.otherAlerts[metric].name;
   return isMetric(metric) ? messages.metrics[metric].name : metric.replaceAll('_', ' ');
 }
 
@@ -115,16 +116,23 @@ function explainStatus(health: HealthStatus, book: AlertBook | null, node: strin
   }
   const titles = nodeAlerts
     .sort((a, b) => worstFirst(a.alert.severity, b.alert.severity))
-    .map(({ alert, node: of }) => `${alertTitle(alert, of)}.`);
+    .map(({ alert, node: of }) => `${alertTitle(asOfNow(alert, health), of)}.`);
   // The status changes immediately; its alert is raised a few seconds later.
   const withoutAlert: Partial<Record<Status, string>> = { WARNING: text.warning, ERROR: text.error, CRITICAL: text.critical };
   if (!nodeAlerts.some(({ alert }) => alert.severity === health.status)) titles.unshift(withoutAlert[health.status] ?? '');
   return titles.join(' ').trim();
 }
 
+/** Whether the reading is within the limits: below the threshold of WARNING, which an alert that is CRITICAL does not name. */
 function isBelowThreshold({ metric, severity, threshold }: Alert, health: HealthStatus): boolean {
   const reading = isMetric(metric) ? health[metric] : null;
-  return severity !== 'ERROR' && reading !== null && reading < threshold;
+  return severity === 'WARNING' && reading !== null && reading < threshold;
+}
+
+/** A CRITICAL alert with the present reading, which may no longer be critical. */
+function asOfNow(alert: Alert, health: HealthStatus): Alert {
+  const reading = isMetric(alert.metric) ? health[alert.metric] : null;
+  return alert.severity === 'CRITICAL' && reading !== null ? { ...alert, value: reading } : alert;
 }
 
 /** The headline of the local node, or that of the worst remote node if that is worse. */

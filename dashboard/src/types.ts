@@ -47,6 +47,8 @@ export interface NodeState {
 /** The part of /status that the page shows. */
 export interface StatusDocument {
   readonly version: string;
+  /** Whether the service is that of the package; false: that of a checkout. */
+  readonly installed: boolean;
   readonly started: string;
   readonly uptime_seconds: number;
   readonly clock_events: readonly { readonly kind: 'step' | 'suspend'; readonly timestamp: string; readonly delta_seconds: number }[];

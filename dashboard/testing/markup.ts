@@ -117,13 +117,14 @@ export function markupOf({
   return page.renderToString(page.h(page.App, { view, hadToken: false, onToken: () => undefined }));
 }
 
-/** The markup of the loaded reports; `hasToken`: the API needs a token. */
-export function reportsMarkup(reports: ReliabilityReports, hasToken: boolean): string {
+/** The markup of the loaded reports; `hasToken`: the API needs a token; `isInstalled`: the service is that of the package. */
+export function reportsMarkup(reports: ReliabilityReports, hasToken: boolean, isInstalled = true): string {
   page.chooseLanguage(['en']);
   return page.renderToString(
     page.h(page.Reports, {
       api: { token: hasToken ? 'x' : null },
       loaded: { value: reports, problem: null },
+      isInstalled,
       isOutdated: false,
       nowMs: NOW_MS,
     }),
@@ -144,6 +145,7 @@ export function textOf(markup: string): string {
 
 const STATUS = {
   version: '1.0.0',
+  installed: true,
   started: new Date(NOW_MS - 3_600_000).toISOString(),
   uptime_seconds: 3600,
   host: { hostname: 'classroom-pi', model: 'Raspberry Pi 5' },

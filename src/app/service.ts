@@ -57,6 +57,8 @@ export interface ServiceOptions {
   /** SROS2 enclave given on the command line; null: taken from the environment. */
   readonly enclave: string | null;
   readonly version: string;
+  /** False: it runs from a checkout. */
+  readonly isPackage: boolean;
   /** Last step of a safe shutdown if the configuration does not set one. */
   readonly standardAction: ShutdownAction;
   /** Receives readiness, status and watchdog pings; null: there is no service manager. */

@@ -29,6 +29,7 @@ export interface ViewOptions {
   /** Folders with `reports/`, the data folder first. */
   readonly reportFolders: readonly string[];
   readonly version: string;
+  readonly isPackage: boolean;
   readonly clocks: Clocks;
   readonly log: Log;
   /** Readings of the last sample. */
@@ -155,7 +156,7 @@ export class View implements ServiceView {
   }
 
   async status(): Promise<Omit<StatusDocument, 'rest'>> {
-    const { clocks, config, live, rate, sampler, store, temperature, version } = this.#options;
+    const { clocks, config, isPackage, live, rate, sampler, store, temperature, version } = this.#options;
     const [events, process, ops, shutdown] = await Promise.all([
       store.clockEvents(CLOCK_EVENTS_SHOWN).catch(() => []), // `storage.error` has the reason.
       ownProcess(),
@@ -178,6 +179,7 @@ export class View implements ServiceView {
         ...live.openAlerts().map(({ severity }) => severity),
       ]),
       version,
+      installed: isPackage,
       started: isoUtc(this.#startedMs),
       uptime_seconds: roundToMilliseconds(now - this.#startedSeconds),
       host: this.#inventory && { ...this.#inventory, hostname: hostname() }, // A machine can be renamed at any time.

@@ -63,7 +63,7 @@ Exit codes: 0 stopped by a signal, 1 failed, 64 wrong usage, 75 port or data fol
     if (ros?.logLevel) logger.setLevel(ros.logLevel);
     for (const note of ros?.notes ?? []) logger.log('warning', note);
     const installed = installation();
-    const { standardAction, version } = installed;
+    const { isPackage, standardAction, version } = installed;
     const data = dataPath(config, file, process.env, installed);
     restartForRos(config, data, logger);
     const problem = prepareDataFolder(data, process.env);
@@ -77,10 +77,11 @@ Exit codes: 0 stopped by a signal, 1 failed, 64 wrong usage, 75 port or data fol
         configFile: resolve(file),
         dataPath: data,
         // The harness of the package always writes below its own data folder.
-        reportFolders: [...new Set([data, ...(installed.isPackage ? [installed.dataFolder] : [])])],
+        reportFolders: [...new Set([data, ...(isPackage ? [installed.dataFolder] : [])])],
         names,
         enclave: ros?.enclave ?? null,
         version,
+        isPackage,
         standardAction,
         manager: serviceManager(process.env, fileURLToPath(PROGRAMS.sdNotify), logger.log),
         watchdogSeconds: watchdogSeconds(process.env, process.pid),

@@ -184,6 +184,7 @@ export class InProcessService {
       dataPath: join(folder, 'data'),
       reportFolders: [join(folder, 'data')],
       version: '0',
+      isPackage: true,
       clocks,
       log,
       localNode,

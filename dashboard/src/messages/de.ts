@@ -75,10 +75,12 @@ export const de: Messages = {
       action: 'Starten Sie den Roboter neu, wenn er nicht gebraucht wird; hilft das nicht, fragen Sie die Betreuung.',
     },
     health_status: {
+      name: 'Keine Daten',
       meaning: 'Der Roboter sendet seinen Status nicht mehr.',
       action: 'Prüfen Sie, ob er eingeschaltet und mit dem Netz verbunden ist.',
     },
     remote_nodes: {
+      name: 'Liste der Knoten',
       meaning: 'Dieser Rechner kann nur eine begrenzte Zahl von Robotern beobachten, und die Liste ist fast voll.',
       action: 'Entfernen Sie Roboter, die es nicht mehr gibt: edge-health nodes forget NAME.',
     },
@@ -350,10 +352,10 @@ export const de: Messages = {
     reports: {
       title: 'Zuverlässigkeit',
       about: 'Ein Zuverlässigkeitstest beobachtet den Dienst eine Woche lang und beurteilt, ob auf ihn Verlass ist.',
-      none: 'Es gab noch keinen Test. Starten Sie einen mit: sudo edge-health harness start',
+      none: (command) => `Es gab noch keinen Test. Starten Sie einen mit: ${command}`,
       runs: (passed) => `Ein Test läuft seit ${passed}.`,
       runsOf: (passed, planned) => `Ein Test läuft: ${passed} von ${planned}.`,
-      stalled: 'Der Test ist unterbrochen. Setzen Sie ihn fort mit: sudo systemctl start edge-health-harness',
+      stalled: (command) => `Der Test ist unterbrochen. Setzen Sie ihn fort mit: ${command}`,
       verdicts: { PASS: 'Bestanden', FAIL: 'Nicht bestanden', INCOMPLETE: 'Unvollständig' },
       ofNode: (node) => `Bericht über ${node}`,
       observed: 'von außen beobachtet',

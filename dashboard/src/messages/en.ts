@@ -77,10 +77,12 @@ export const en = {
       action: 'Restart the robot when it is not needed; if that does not help, ask the operator.',
     },
     health_status: {
+      name: 'No data',
       meaning: 'The robot stopped sending its status.',
       action: 'Check whether it is switched on and connected to the network.',
     },
     remote_nodes: {
+      name: 'List of nodes',
       meaning: 'This machine can observe a limited number of robots, and the list is almost full.',
       action: 'Remove robots that no longer exist: edge-health nodes forget NAME.',
     },
@@ -355,10 +357,10 @@ export const en = {
     reports: {
       title: 'Reliability',
       about: 'A reliability test observes the service for a week and judges whether it can be relied on.',
-      none: 'No test has been run. Start one with: sudo edge-health harness start',
+      none: (command: string): string => `No test has been run. Start one with: ${command}`,
       runs: (passed: string): string => `A test is running for ${passed}.`,
       runsOf: (passed: string, planned: string): string => `A test is running: ${passed} of ${planned}.`,
-      stalled: 'The test is interrupted. Resume it with: sudo systemctl start edge-health-harness',
+      stalled: (command: string): string => `The test is interrupted. Resume it with: ${command}`,
       verdicts: { PASS: 'Passed', FAIL: 'Failed', INCOMPLETE: 'Incomplete' },
       ofNode: (node: string): string => `Report of ${node}`,
       observed: 'observed from outside',

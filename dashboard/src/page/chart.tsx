@@ -1,7 +1,7 @@
 import type { VNode } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import uPlot from 'uplot';
-import { isolated, temperatureRange } from '../chart-math.ts';
+import { type Box, isolated, placeLabels, temperatureRange } from '../chart-math.ts';
 import { clock, limit } from '../format.ts';
 import { messages } from '../messages/messages.ts';
 import type { Severity } from '../types.ts';
@@ -58,6 +58,8 @@ interface ChartProps {
   readonly onSelect: (fromSeconds: number, toSeconds: number) => void;
 }
 
+/** Height of the bar of an alert, which is above the plot, so that it hides no line. */
+const BAR_PX = 4;
 /** All charts of the page share one cursor. */
 const CURSOR = 'charts';
 
@@ -129,13 +131,13 @@ function options(element: HTMLElement, latest: { current: ChartProps }): uPlot.O
     ...sizeOf(element),
     legend: { show: false },
     cursor: { y: false, drag: { x: true, y: false, setScale: false, dist: 6 }, points: { size: 7 }, sync: { key: CURSOR } },
-    padding: [6, 10, 0, 0],
+    padding: [BAR_PX + 2, 10, 0, 0],
     scales: {
       x: { time: true, range: () => [latest.current.toSeconds - latest.current.windowSeconds, latest.current.toSeconds] },
       y: {
         range: (_plot, min, max) =>
           latest.current.isPercent
-            ? [0, 100]
+            ? [0, 101] // A line at 100 % is drawn whole.
             : temperatureRange(
                 min,
                 max,
@@ -181,7 +183,7 @@ function options(element: HTMLElement, latest: { current: ChartProps }): uPlot.O
 
 type Color = (name: string) => () => string;
 
-/** Draws the time of alerts as a tinted background, with a bar at the top in the colour of the severity. */
+/** Draws the time of alerts as a tinted background, with a bar above it in the colour of the severity. */
 function drawSpans(plot: uPlot, spans: readonly Span[], color: Color): void {
   const { ctx, bbox } = plot;
   const { max = 0, min = 0 } = plot.scales['x'] ?? {};
@@ -194,7 +196,7 @@ function drawSpans(plot: uPlot, spans: readonly Span[], color: Color): void {
     ctx.globalAlpha = 0.16;
     ctx.fillRect(left, bbox.top, width, bbox.height);
     ctx.globalAlpha = 1;
-    ctx.fillRect(left, bbox.top, width, 4 * uPlot.pxRatio);
+    ctx.fillRect(left, bbox.top - (BAR_PX + 1) * uPlot.pxRatio, width, BAR_PX * uPlot.pxRatio);
   }
   ctx.restore();
 }
@@ -217,38 +219,42 @@ function drawMoments(plot: uPlot, moments: readonly Moment[], stroke: string): v
   ctx.restore();
 }
 
-/** Draws thresholds as dashed lines with their value. */
+/** Draws thresholds as dashed lines with their value, which is above all lines. */
 function drawThresholds(plot: uPlot, thresholds: readonly Threshold[], font: string, color: Color, halo: string): void {
   const { ctx, bbox } = plot;
   const ratio = uPlot.pxRatio;
+  const area = { x: bbox.left, y: bbox.top, width: bbox.width, height: bbox.height };
   ctx.save();
-  ctx.lineWidth = 1.5 * ratio;
   ctx.font = font.replace(/^[\d.]+/, (size) => String(Number(size) * ratio));
-  for (const { severity, value } of thresholds) {
-    const y = Math.round(plot.valToPos(value, 'y', true));
-    if (y < bbox.top || y > bbox.top + bbox.height) continue;
-    const stroke = color(severity === 'CRITICAL' ? '--critical-text' : '--warning-text')();
+  const height = Number.parseFloat(ctx.font);
+  const lines = thresholds
+    .map(({ severity, value }) => {
+      const text = messages.node.thresholds[severity](limit(value, ''));
+      const y = Math.round(plot.valToPos(value, 'y', true));
+      return { text, y, height, width: ctx.measureText(text).width, stroke: color(`--${severity.toLowerCase()}-text`)() };
+    })
+    .filter(({ y }) => y >= area.y && y <= area.y + area.height);
+  ctx.lineWidth = 1.5 * ratio;
+  ctx.setLineDash([6 * ratio, 5 * ratio]);
+  for (const { stroke, y } of lines) {
     ctx.strokeStyle = stroke;
-    ctx.fillStyle = stroke;
-    ctx.setLineDash([6 * ratio, 5 * ratio]);
     ctx.beginPath();
-    ctx.moveTo(bbox.left, y);
-    ctx.lineTo(bbox.left + bbox.width, y);
+    ctx.moveTo(area.x, y);
+    ctx.lineTo(area.x + area.width, y);
     ctx.stroke();
-    // The label goes below the line if it fits, because the curve that crossed the threshold is above it.
-    ctx.save();
-    ctx.setLineDash([]);
-    ctx.textAlign = 'left';
-    const isLow = y > bbox.top + bbox.height - 20 * ratio;
-    ctx.textBaseline = isLow ? 'bottom' : 'top';
-    const textY = y + (isLow ? -3 : 3) * ratio;
-    ctx.strokeStyle = halo;
-    ctx.lineWidth = 4 * ratio;
-    ctx.lineJoin = 'round';
-    const text = messages.node.thresholds[severity](limit(value, ''));
-    ctx.strokeText(text, bbox.left + 6 * ratio, textY);
-    ctx.fillText(text, bbox.left + 6 * ratio, textY);
-    ctx.restore();
+  }
+  ctx.setLineDash([]);
+  ctx.textAlign = 'left';
+  ctx.textBaseline = 'top';
+  ctx.strokeStyle = halo;
+  ctx.lineWidth = 4 * ratio;
+  ctx.lineJoin = 'round';
+  const boxes = placeLabels(lines, area, 3 * ratio);
+  for (const [i, { stroke, text }] of lines.entries()) {
+    const { x, y } = boxes[i] as Box;
+    ctx.fillStyle = stroke;
+    ctx.strokeText(text, x, y);
+    ctx.fillText(text, x, y);
   }
   ctx.restore();
 }

@@ -195,6 +195,11 @@ t.test('reports and the progress of a reliability test are shown and can be open
   );
 });
 
+t.test('the system view of a checkout names the commands of a checkout', async (t) => {
+  const reports = { data: [], count: 0, running: null };
+  t.match(textOf(reportsMarkup(reports, false, false)), /No test has been run\. Start one with: npm run harness:7day/);
+});
+
 t.test('an alert is shown with what it means, what to do, the values around it and its changes', async (t) => {
   const alerts = [alert('robot-3', 'temperature', { value: 81.2 })];
   const markup = markupOf({ address: `#/alerts/${encodeURIComponent('robot-3/temperature/01J')}`, nodes: robots(3), alerts });

@@ -199,6 +199,7 @@ const thresholdsSchema = v.nullable(v.strictObject({ warning: v.number(), critic
 export const statusDocumentSchema = v.strictObject({
   status: described(statusSchema, 'The worst status of all nodes and open alerts, in the order CRITICAL, ERROR, UNKNOWN, WARNING, OK.'),
   version: v.string(),
+  installed: described(v.boolean(), 'Whether the service is that of the package; false: that of a checkout.'),
   started: timestamp('When the service started.'),
   uptime_seconds: seconds('Seconds since the service started.'),
   host: nullable(

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { CHROMIUM, launchBrowser, openPage } from '../../../testkit/browser.ts';
 import { temporaryFolder } from '../../../testkit/folder.ts';
-import { InProcessService, TestClocks } from '../../../testkit/service/remote-nodes.ts';
+import { alertOf, InProcessService, statusOf, TestClocks } from '../../../testkit/service/remote-nodes.ts';
 import { ROOT } from '../../../testkit/service/service.ts';
 import { until } from '../../../testkit/wait.ts';
 
@@ -60,5 +60,54 @@ t.test('the range of values in each step is drawn whenever it arrives, also if t
   values.resolve();
   await until('the text names the lowest and the highest value', async () => /20.0 to 80.0/.test(await card.innerText()));
   await until('the chart shows them', async () => (await drawn()) !== before, { seconds: 20 });
+  t.same(errors, []);
+});
+
+t.test('a line at 100 % is drawn whole below the bar of an alert', { skip }, async (t) => {
+  const folder = temporaryFolder(t);
+  mkdirSync(join(folder, 'run'));
+  const clocks = new TestClocks();
+  const options = { localNode: 'arm', dashboardFolder: join(ROOT, 'dist/dashboard') };
+  const service = new InProcessService(folder, clocks, options);
+  await service.start();
+  t.teardown(() => service.stop());
+  const fromMs = clocks.wallMs;
+  const alert = alertOf('leg', '1', fromMs, { severity: 'CRITICAL', value: 100, threshold: 90 });
+  await service.run(RANGE_SECONDS, (second) => {
+    service.measure();
+    service.remoteNodes.onHealthStatus(statusOf('leg', clocks.wallMs, { cpu_percent: 100 }));
+    if (second === 5) service.remoteNodes.onAlert(alert);
+  });
+  const range = `from=${new Date(fromMs).toISOString()}&to=${new Date(clocks.wallMs).toISOString()}`;
+  const browser = await launchBrowser();
+  t.teardown(() => browser.close());
+  const { page, errors } = await openPage(browser, `${service.url}/#/nodes/leg?${range}`);
+  const canvas = page.locator('article', { hasText: 'CPU usage' }).locator('canvas');
+  /** Colours of a column of pixels in the middle of the chart, from the top to the first quarter: those of the bar and of the line. */
+  const colours = (): Promise<{ bar: number; line: number }> =>
+    canvas.evaluate((element: HTMLCanvasElement) => {
+      const context = element.getContext('2d') as CanvasRenderingContext2D;
+      const { data } = context.getImageData(Math.round(element.width / 2), 0, 1, Math.round(element.height / 4));
+      const parts = (name: string): number[] => {
+        context.save();
+        context.fillStyle = getComputedStyle(element).getPropertyValue(name).trim();
+        const hex = context.fillStyle;
+        context.restore();
+        return [1, 3, 5].map((i) => Number.parseInt(hex.slice(i, i + 2), 16));
+      };
+      const count = (name: string): number => {
+        const colour = parts(name);
+        let found = 0;
+        for (let i = 0; i < data.length; i += 4) if (colour.every((part, c) => Math.abs(part - (data[i + c] as number)) < 30)) found += 1;
+        return found;
+      };
+      return { bar: count('--critical'), line: count('--chart') };
+    });
+  let seen = { bar: 0, line: 0 };
+  const both = async (): Promise<boolean> => {
+    seen = await colours();
+    return seen.bar >= 3 && seen.line >= 1;
+  };
+  await until('the bar and the line', both, { seconds: 30, describe: () => seen });
   t.same(errors, []);
 });

@@ -1,5 +1,5 @@
 import './style.css';
-import { Fragment, type VNode } from 'preact';
+import type { VNode } from 'preact';
 import { messages } from '../../messages/messages.ts';
 import { openOnOtherNodes, statusWithAlerts } from '../../model/alert-book.ts';
 import { ageText } from '../../model/fleet.ts';
@@ -34,7 +34,7 @@ function NodeView(props: ViewProps): VNode {
   const otherNodes = openOnOtherNodes(book, node);
   const isListed = tiles.some((other) => other.node === otherNodes?.node);
   return (
-    <Fragment>
+    <main class="node">
       <div class="subject">
         <h2>{node ?? host}</h2>
         <p class="muted">{isLocal ? '' : messages.shell.seenFrom(host)}</p>
@@ -55,7 +55,7 @@ function NodeView(props: ViewProps): VNode {
           </ul>
         )}
       </div>
-      <main class={`page${isGone || staleTile ? ' last' : ''}${isGone ? ' lost' : ''}`}>
+      <div class={`page${isGone || staleTile ? ' last' : ''}${isGone ? ' lost' : ''}`}>
         <div class="lead">
           <Hero head={head}>{otherNodes && !isGone && <OtherNodesHint otherNodes={otherNodes} isListed={isListed} />}</Hero>
           <Notices lines={[...notices(status, clockDifferenceMs, nowMs), ...clockNotices(isLocal ? null : node, shownNowMs - nowMs)]} />
@@ -72,8 +72,8 @@ function NodeView(props: ViewProps): VNode {
           moments={moments}
           onRange={selectRange}
         />
-      </main>
-    </Fragment>
+      </div>
+    </main>
   );
 }
 

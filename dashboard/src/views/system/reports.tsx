@@ -14,8 +14,15 @@ const STATUS_OF: Readonly<Record<Report['verdict'], Status>> = { PASS: 'OK', FAI
 /** A run writes its record once a minute; if the record is older than this, the harness is not running. */
 const STALLED_MS = 180_000;
 
+const COMMANDS = {
+  package: { start: 'sudo edge-health harness start', resume: 'sudo systemctl start edge-health-harness' },
+  checkout: { start: 'npm run harness:7day', resume: 'npm run harness -- --out DIR' },
+};
+
 interface ReportsProps {
   readonly api: Api;
+  /** False: the service runs from a checkout. */
+  readonly isInstalled: boolean;
   readonly isOutdated: boolean;
   readonly nowMs: number;
 }
@@ -27,16 +34,17 @@ export function ReportsCard({ connection, ...props }: ReportsProps & { connectio
   return <Reports {...props} loaded={loaded} />;
 }
 
-export function Reports({ api, isOutdated, loaded, nowMs }: ReportsProps & { loaded: Requested<ReliabilityReports> }): VNode {
+export function Reports({ api, isInstalled, isOutdated, loaded, nowMs }: ReportsProps & { loaded: Requested<ReliabilityReports> }): VNode {
   const reports = loaded.value;
   const text = messages.system.reports;
+  const commands = COMMANDS[isInstalled === false ? 'checkout' : 'package'];
   return (
     <Card name="reports" title={text.title} isOutdated={isOutdated && reports !== null}>
       <p class="muted">{text.about}</p>
-      {reports?.running && <Progress running={reports.running} nowMs={nowMs} />}
+      {reports?.running && <Progress running={reports.running} nowMs={nowMs} resume={commands.resume} />}
       <Failure of={loaded} />
       {reports === null && loaded.problem === null && <p class="muted">{messages.shell.loading}</p>}
-      {reports !== null && reports.count === 0 && !reports.running && <p>{text.none}</p>}
+      {reports !== null && reports.count === 0 && !reports.running && <p>{text.none(commands.start)}</p>}
       <ul>
         {reports?.data.map((report) => (
           <li key={report.name}>
@@ -56,7 +64,15 @@ export function Reports({ api, isOutdated, loaded, nowMs }: ReportsProps & { loa
   );
 }
 
-function Progress({ nowMs, running }: { nowMs: number; running: NonNullable<ReliabilityReports['running']> }): VNode {
+function Progress({
+  nowMs,
+  resume,
+  running,
+}: {
+  nowMs: number;
+  resume: string;
+  running: NonNullable<ReliabilityReports['running']>;
+}): VNode {
   const text = messages.system.reports;
   const { begun, planned_seconds: planned, recorded } = running;
   const passed = Math.max(0, (nowMs - Date.parse(begun)) / 1000);
@@ -64,7 +80,7 @@ function Progress({ nowMs, running }: { nowMs: number; running: NonNullable<Reli
   const isStalled = recorded !== null && nowMs - Date.parse(recorded) > STALLED_MS;
   return (
     <div class="running">
-      {isStalled && <p class="stopped">{text.stalled}</p>}
+      {isStalled && <p class="stopped">{text.stalled(resume)}</p>}
       <p>{shown}</p>
       {planned !== null && <progress max={planned} value={Math.min(passed, planned)} aria-label={shown} />}
     </div>

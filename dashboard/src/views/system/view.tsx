@@ -24,7 +24,7 @@ function System({ api, link, nowMs, state, statusAgeSeconds }: ViewProps): VNode
       <StorageCard {...props} />
       <RosCard {...props} />
       <JobList ops={status.ops} isOutdated={isOutdated} nowMs={nowMs} />
-      <ReportsCard api={api} connection={state.connection} isOutdated={isOutdated} nowMs={nowMs} />
+      <ReportsCard api={api} connection={state.connection} isInstalled={status.installed} isOutdated={isOutdated} nowMs={nowMs} />
       <ShutdownCard shutdown={status.shutdown} isOutdated={isOutdated} nowMs={nowMs} />
     </main>
   );
