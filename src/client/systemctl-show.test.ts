@@ -41,7 +41,10 @@ t.test('queries all units with one call of systemctl', async (t) => {
 t.test('reports why systemctl gave no response', async (t) => {
   t.match(await showUnits(['a'], ['Id'], { environment: { PATH: '/nowhere' } }), { kind: 'no systemd', why: 'systemd is not installed' });
   const complains = (text: string) => showUnits(['a'], ['Id'], { environment: systemctl(t, `echo "${text}" >&2; exit 1`) });
-  t.match(await complains('Failed to connect to bus: No such file or directory'), { kind: 'no systemd', why: 'D-Bus is not installed' });
+  for (const bus of ['bus', 'system scope bus via local transport']) {
+    const complaint = `Failed to connect to ${bus}: No such file or directory`;
+    t.match(await complains(complaint), { kind: 'no systemd', why: 'D-Bus is not installed' }, 'of systemd 252, 257');
+  }
   t.match(await complains('System has not been booted with systemd as init system (PID 1). Cannot operate.'), { kind: 'no systemd' });
   t.match(await complains('Failed to connect to bus: Permission denied'), {
     kind: 'failed',

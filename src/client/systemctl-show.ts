@@ -16,7 +16,7 @@ export interface ShowOptions {
 
 const TIMEOUT_SECONDS = 6;
 const NOT_BOOTED = /not been booted with systemd|Host is down/i;
-const NO_BUS = /Failed to connect to bus: No such file/i;
+const NO_BUS = /Failed to connect to .*\bbus\b.*: No such file/i;
 
 /** Parses the output of `systemctl show`: one paragraph per unit, one `Name=value` per line. */
 export function parseShownUnits<Name extends string>(text: string, names: readonly Name[]): UnitProperties<Name>[] {

@@ -167,8 +167,9 @@ for (const suite of SUITES) {
     await new Appliance(machine).measures();
     const { shutdown } = await machine.json<StatusDocument>('/status');
     t.match(shutdown.problem, /install systemd, dbus and polkitd/);
-    t.match(await machine.sh('edge-health status'), /Shutdown +not possible: .*polkitd/);
+    // Their exit codes depend on the load of the machine.
+    t.match((await machine.run(['edge-health', 'status'])).stdout, /Shutdown +not possible: .*polkitd/);
     const check = await machine.run(['edge-health', 'ops', 'health_check', '--all', '--dry-run']);
-    t.match(check.stdout, /NOTE +safe shutdown +would be refused: .*polkitd/);
+    t.match(check.stdout, /NOTE +safe shutdown: would be refused: .*polkitd/);
   });
 }
