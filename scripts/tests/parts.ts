@@ -68,7 +68,7 @@ export const PARTS: readonly Part[] = [
     proves: 'the dashboard and the report in Chromium',
     needs: 'Chromium',
     packages: ['chromium'],
-    minutes: 1,
+    minutes: 4,
   },
   {
     name: 'fleet',
