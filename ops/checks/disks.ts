@@ -1,10 +1,10 @@
 import { readFile, realpath, stat, statfs } from 'node:fs/promises';
 import { recordedErrors } from '../../src/core/files/recorded-errors.ts';
 import {
-  bootMountPoint,
   type FstabEntry,
   fileSystemFault,
   fileSystemOf,
+  fstabMountPoint,
   isReadOnlyByIntent,
   type Mount,
   parseFstab,
@@ -117,7 +117,7 @@ export const checkDisks: Check = async ({ config, dataFolder, isRemote, service,
     if (result.value === null)
       return [resultsFor(nameOf(path)).note('its automount is not in use; it is not read, because that would mount it')];
     const { device, realPath, space } = result.value;
-    const unmounted = unmountedPoint(realPath, [bootMountPoint(realPath, fstab)], mounts);
+    const unmounted = unmountedPoint(realPath, [fstabMountPoint(realPath, fstab)], mounts);
     if (unmounted !== null)
       return [
         resultsFor(nameOf(path)).critical(`nothing is mounted on ${unmounted}`, `mount it, or remove ${path} from the configuration`),

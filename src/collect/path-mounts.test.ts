@@ -138,16 +138,18 @@ t.test('a folder below a mount point, and a symbolic link to one, are missing wi
   t.same((await machine.sample())[link], [40, null], 'the link leads elsewhere now');
 });
 
-t.test('a mount point of fstab is missing from the first start on', async (t) => {
-  const machine = new Machine(t);
-  const { usb } = machine;
-  machine.fstab = `UUID=1 ${usb} ext4 defaults,nofail 0 2\n`;
-  machine.start(usb);
-  t.match(await machine.sample(), { [usb]: [null, GONE] });
-  t.same(machine.asked, []);
-  machine.mountUsb();
-  t.same(await machine.sample(), { [usb]: [95, null] });
-});
+for (const options of ['defaults,nofail', 'noauto,user']) {
+  t.test(`a mount point of fstab (${options}) is missing from the first start on`, async (t) => {
+    const machine = new Machine(t);
+    const { usb } = machine;
+    machine.fstab = `UUID=1 ${usb} ext4 ${options} 0 2\n`;
+    machine.start(usb);
+    t.match(await machine.sample(), { [usb]: [null, GONE] });
+    t.same(machine.asked, []);
+    machine.mountUsb();
+    t.same(await machine.sample(), { [usb]: [95, null] });
+  });
+}
 
 t.test('an automount that is not in use is not read', async (t) => {
   const machine = new Machine(t);

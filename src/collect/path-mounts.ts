@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { writeAtomically } from '../core/files/atomic-file.ts';
 import { recordedErrors } from '../core/files/recorded-errors.ts';
 import {
-  bootMountPoint,
   type FstabEntry,
   fileSystemFault,
   fileSystemOf,
+  fstabMountPoint,
   isWithin,
   type Mount,
   parseFstab,
@@ -164,7 +164,7 @@ export class PathMounts {
     const remembered = this.#remembered.get(path) ?? null;
     // A symbolic link may lead elsewhere by now.
     const isObsolete = remembered !== null && isResolved && !isWithin(real, remembered);
-    const points = [isObsolete ? null : remembered, bootMountPoint(real, this.#fstab)];
+    const points = [isObsolete ? null : remembered, fstabMountPoint(real, this.#fstab)];
     const missing = this.#mounts.length > 0 ? unmountedPoint(real, points, this.#mounts) : null;
     const mount = fileSystemOf(real, this.#mounts);
     const fault = mount && fileSystemFault(mount, this.#fstab, this.#errors.get(mount.device) ?? 0);

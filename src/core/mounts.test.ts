@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import t from 'tap';
 import { runs, SEED } from '../../testkit/effort.ts';
-import { bootMountPoint, fileSystemFault, fileSystemOf, type Mount, mountOf, parseFstab, parseMounts, unmountedPoint } from './mounts.ts';
+import { fileSystemFault, fileSystemOf, fstabMountPoint, type Mount, mountOf, parseFstab, parseMounts, unmountedPoint } from './mounts.ts';
 
 const ROOT = '22 1 8:2 / / ro,relatime shared:1 - ext4 /dev/sda2 rw,errors=remount-ro\n';
 const of = (lines: string): Mount[] => parseMounts(ROOT + lines);
@@ -38,7 +38,7 @@ t.test('a folder that is mounted on itself belongs to the file system around it'
   t.match(fileSystemOf('/media/usb', mounts), { id: 32 });
 });
 
-t.test('fstab has the mount points that are there after the boot', async (t) => {
+t.test('fstab has mount points, mounted at boot or by hand', async (t) => {
   const fstab = parseFstab(`# /dev/sda9 /old ext4 defaults 0 0
 UUID=1-02 / ext4 defaults 0 1
 LABEL=data  /data\t ext4 defaults,nofail 0 2
@@ -46,11 +46,13 @@ LABEL=data  /data\t ext4 defaults,nofail 0 2
 /srv/pool /data/pool none bind 0 0
 /dev/sdc1 /media/usb auto noauto,user 0 0
 /dev/sda3 none swap sw 0 0
+/home /home none bind,nosuid 0 0
 `);
-  t.equal(bootMountPoint('/data/eh', fstab), '/data');
-  t.equal(bootMountPoint('/data/pool/x', fstab), '/data/pool', 'the innermost');
-  t.equal(bootMountPoint('/media/my disk', fstab), '/media/my disk');
-  for (const path of ['/', '/old', '/datax', '/media/usb', '/none']) t.equal(bootMountPoint(path, fstab), null, path);
+  t.equal(fstabMountPoint('/data/eh', fstab), '/data');
+  t.equal(fstabMountPoint('/data/pool/x', fstab), '/data/pool', 'the innermost');
+  t.equal(fstabMountPoint('/media/my disk', fstab), '/media/my disk');
+  t.equal(fstabMountPoint('/media/usb', fstab), '/media/usb');
+  for (const path of ['/', '/old', '/datax', '/home', '/none']) t.equal(fstabMountPoint(path, fstab), null, path);
 });
 
 t.test('a path whose mount is gone shows the file system below it', async (t) => {

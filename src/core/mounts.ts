@@ -78,15 +78,15 @@ export interface FstabEntry {
 export function parseFstab(fstab: string): FstabEntry[] {
   return fstab.split('\n').flatMap((line) => {
     const [device = '', point = '', , options = ''] = line.trim().split(/\s+/);
-    // Swap has `none` or `swap` for a mount point.
-    if (device.startsWith('#') || !point.startsWith('/')) return [];
+    // Swap has `none` or `swap` for a mount point. A folder that is mounted on itself, for other options, is no other file system.
+    if (device.startsWith('#') || !point.startsWith('/') || device === point) return [];
     return [{ point: unescapeMount(point).replace(/(?<=.)\/+$/, ''), options: options.split(',') }];
   });
 }
 
-/** The longest mount point that fstab mounts at boot and that contains a path; null: none but the root. */
-export function bootMountPoint(path: string, fstab: readonly FstabEntry[]): string | null {
-  const points = fstab.filter(({ point, options }) => point !== '/' && !options.includes('noauto') && isWithin(path, point));
+/** The longest mount point of fstab, mounted at boot or by hand, that contains a path; null: none but the root. */
+export function fstabMountPoint(path: string, fstab: readonly FstabEntry[]): string | null {
+  const points = fstab.filter(({ point }) => point !== '/' && isWithin(path, point));
   return points
     .map(({ point }) => point)
     .reduce<string | null>((longest, point) => (point.length > (longest?.length ?? 0) ? point : longest), null);
