@@ -38,6 +38,7 @@ t.test('reports jobs whose last run failed', async (t) => {
     job('collect_metrics', null),
     job('generate_7day_report', run('CRITICAL'), 'off'),
     job('health_check', run('CRITICAL')),
+    job('generate_7day_report', { ...run('UNKNOWN', ['no rows']), trigger: 'manual' } as Job['last']),
   ]);
   t.match(failed, {
     name: 'job backup_logs',
@@ -46,12 +47,13 @@ t.test('reports jobs whose last run failed', async (t) => {
     remedy: 'sudo edge-health ops list; sudo edge-health ops backup_logs',
   });
   t.same(
-    others.map(({ name, status }) => [name, status]),
+    others.map(({ isNote, name, status }) => [name, status, isNote]),
     [
-      ['job collect_alerts', 'OK'],
-      ['job collect_metrics', 'OK'],
+      ['job collect_alerts', 'OK', false],
+      ['job collect_metrics', 'OK', false],
+      ['job generate_7day_report', 'OK', true],
     ],
-    'neither what is switched off, nor this check itself, which would never be well again',
+    'neither a run by hand, nor what is switched off, nor this check itself, which would never be well again',
   );
 });
 

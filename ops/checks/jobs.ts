@@ -9,11 +9,13 @@ export function evaluateJobs(jobs: OpsDocument['jobs']): CheckResult[] {
     .filter(({ name, schedule }) => name !== 'health_check' && schedule !== 'off')
     .map(({ failures, last, last_success, name, runs }) => {
       const measured = { last_status: last?.status ?? null, last_started: last?.started ?? null, last_success, runs, failures };
-      const { ok, warning } = resultsFor(`job ${name}`, measured);
+      const { note, ok, warning } = resultsFor(`job ${name}`, measured);
       if (last === null) return ok('has not run yet');
       if (!last.failed) return ok(`${last.status}, started ${last.started}`);
       const line = last.lines[0] === undefined ? '' : `: ${last.lines[0]}`;
-      return warning(
+      // Who runs a job by hand sees its outcome.
+      const report = last.trigger === 'manual' ? note : warning;
+      return report(
         `its run of ${last.started} ended with ${last.status}${line}`,
         `sudo edge-health ops list; sudo edge-health ops ${name}`,
       );
