@@ -20,9 +20,12 @@ t.test('the addresses depend on the discovery range, and are known before any lo
 });
 
 t.test('names are looked up by the system', async (t) => {
-  const peers = new StaticPeers(settings({ staticPeers: ['localhost', 'no-such-robot.invalid'] }), () => undefined);
+  const unresolved: unknown[] = [];
+  const staticPeers = ['localhost', 'no-such-robot.invalid', '2001:db8::7'];
+  const peers = new StaticPeers(settings({ staticPeers }), (_level, _message, fields) => unresolved.push(fields?.['peer']));
   await peers.start();
   t.same(peers.addresses, ['127.0.0.1']);
+  t.same(unresolved, ['no-such-robot.invalid', '2001:db8::7'], 'the sockets send to IPv4 addresses only');
   peers.stop();
 });
 

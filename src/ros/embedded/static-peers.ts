@@ -80,5 +80,8 @@ export class StaticPeers {
 }
 
 async function resolveIPv4(name: string): Promise<string> {
-  return (await promisify(lookup)(name, { family: 4 })).address;
+  const { address, family } = await promisify(lookup)(name, { family: 4 });
+  // An IPv6 address is returned as it is.
+  if (family !== 4) throw Object.assign(new Error('not an IPv4 address'), { code: 'EAFNOSUPPORT' });
+  return address;
 }
