@@ -5,8 +5,9 @@ set -eu
 cd "$(dirname -- "$0")/.."
 sh scripts/install.sh
 sh scripts/build.sh
-PATH="$PWD/node_modules/.bin:$PATH"
+# With the Node of npm itself: Debian's npm prints deprecation warnings with the pinned one.
 [ $# -gt 0 ] || npm run --silent check
+PATH="$PWD/node_modules/.bin:$PATH"
 # Tests that fill a disk mount a small one. Without root this needs a user namespace, if the kernel allows it.
 in_namespace=
 if [ "$(id -u)" != 0 ] && unshare --user --map-root-user --mount mount -t tmpfs tmpfs /mnt 2>/dev/null; then

@@ -78,7 +78,7 @@ function complete(t: Test, ...words: string[]): string[] {
 }
 
 function completeOf(t: Test, program: string, ...words: string[]): string[] {
-  const script = `source ${COMPLETION}; COMP_WORDS=(${program} "$@"); COMP_CWORD=$#; _edge_health 2>&1; printf '%s\\n' "\${COMPREPLY[@]}"`;
+  const script = `source ${COMPLETION}; COMP_WORDS=("${program}" "$@"); COMP_CWORD=$#; _edge_health 2>&1; printf '%s\\n' "\${COMPREPLY[@]}"`;
   const { status, stdout, stderr } = spawnSync('bash', ['--norc', '-c', script, 'bash', ...words], { encoding: 'utf8' });
   t.equal(status, 0, stderr);
   const offered = stdout.split('\n').filter((line) => line !== '');
