@@ -129,7 +129,7 @@ t.test('another monitor of the same name is reported, and its statuses are kept 
   ];
   await Peer.start(host, 'cyclone', 'publish', ['--topic', '/health_status', '--hz', '2', ...twin]);
   const { ros } = await service.untilGet<StatusDocument>('/status', ({ ros }) => ros.problem !== null);
-  t.match(ros.problem, /health_monitor.*set node_name/);
+  t.match(ros.problem, /named health_monitor; set another node_name/);
   const { data } = await service.get<{ data: HealthStatus[] }>('/health/history');
   t.notOk(data.some(({ cpu_percent }) => cpu_percent === -7));
   await service.end();
