@@ -20,7 +20,7 @@ export const generateReport: Job = {
   help: `Reads metrics/ and alerts/ of the data folder, and the stored samples if the service responds. The criteria are those of the
 harness, but this is not the verdict of the 168-hour harness: nothing observed the service from outside. OK: every criterion is
 met and has its evidence; WARNING: nothing failed, but evidence is missing, and the report shows how to get it; CRITICAL: a
-criterion failed; UNKNOWN: there is no data, or the report cannot be written.
+criterion failed; UNKNOWN: the report cannot be written. Without any data, it is WARNING, and nothing is written.
 
   --from TIME     begin, such as 2026-01-31 (UTC) or 2026-01-31T12:00:00Z
   --to TIME       end; default: now
@@ -45,8 +45,8 @@ criterion failed; UNKNOWN: there is no data, or the report cannot be written.
     const last = rows.at(-1);
     const [begun, ended] = [isoUtc(period.fromMs), isoUtc(period.toMs)];
     if (!last) {
-      const error = `no rows from ${begun} to ${ended} in ${join(dataFolder, 'metrics')}; is collect_metrics scheduled (edge-health ops list), is this the data folder?`;
-      return { status: 'UNKNOWN', lines: [`UNKNOWN  ${error}`], document: { error } };
+      const error = `no rows from ${begun} to ${ended} in ${join(dataFolder, 'metrics')}; is collect_metrics scheduled (sudo edge-health ops list), is this the data folder?`;
+      return { status: 'WARNING', lines: [`WARNING  ${error}`], document: { error } };
     }
     const events = clockEvents(rows);
     const alerts = await readAlerts(join(dataFolder, 'alerts'), last.node, period, signal);
