@@ -6,8 +6,8 @@ const LOCAL_TIME = '/etc/localtime';
 
 /**
  * Replaces the environment variable TZ by the name of the zone that it means (tzset(3)). Node only knows names: of a file
- * (`:/etc/localtime`) or a rule (`CET-1CEST`) it takes the offset of this day or UTC, without daylight saving. Returns what to tell the
- * user if there is no such name, else null. `environment` is process.env, whose changes take effect at once.
+ * (`:/etc/localtime`) or a rule (`CET-1CEST`) it takes the offset of this day or UTC, without daylight saving. Returns a
+ * warning if there is no such name, else null. `environment` is process.env, whose changes take effect at once.
  */
 export function resolveTimeZone(environment: NodeJS.ProcessEnv): string | null {
   const given = environment['TZ'];

@@ -44,7 +44,7 @@ Exit codes: 0 valid, 64 wrong usage, 77 permission denied, 78 invalid.`,
 
 const EVERY_ADDRESS = ['0.0.0.0', '::'];
 
-/** First port that needs no permission, unless the kernel was told otherwise. */
+/** First port that needs no permission, unless the kernel is configured otherwise. */
 const FIRST_FREE_PORT = 1024;
 
 /**

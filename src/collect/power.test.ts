@@ -111,7 +111,7 @@ t.test('brown-outs between two questions are counted, and the last one is known'
   t.equal(meter.source.state().undervoltage_events, 4);
 });
 
-t.test('without the driver rpi_volt, the bits of the firmware tell of undervoltage and throttling', async (t) => {
+t.test('without the driver rpi_volt, the bits of the firmware show undervoltage and throttling', async (t) => {
   const sysRoot = temporaryFolder(t);
   const path = join(sysRoot, 'devices/platform/soc/soc:firmware/get_throttled');
   writeTree(sysRoot, { 'devices/platform/soc/soc:firmware/get_throttled': '0\n' });

@@ -56,8 +56,8 @@ class PolledFile {
 }
 
 /**
- * Samples power supply and throttling with the metrics. Brown-outs last a second or two, so that they are counted here and not where
- * somebody asks. A throttle count never falls: that of a processor which goes offline is kept.
+ * Samples power supply and throttling with the metrics. Brown-outs last a second or two, so they are counted here and not on
+ * request. A throttle count never falls: that of a processor which goes offline is kept.
  */
 export class PowerSource {
   readonly #sysRoot: string;
@@ -66,7 +66,7 @@ export class PowerSource {
   readonly #reader = new OccasionalReader();
   #supply: readonly PolledFile[] = [];
   #counters: readonly PolledFile[] = [];
-  /** Whether the driver rpi_volt is loaded; otherwise the bits of the firmware tell of the supply. */
+  /** Whether the driver rpi_volt is loaded; otherwise the bits of the firmware show the state of the supply. */
   #hasAlarm = false;
   /** Whether the state of the supply is known now. */
   #isKnown = false;

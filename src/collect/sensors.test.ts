@@ -316,7 +316,7 @@ t.test('of sensors with one name, each can be configured by the place of its dev
   );
 });
 
-t.test('without a place on a bus, the serial number or else the number of the folder tells sensors of one name apart', async (t) => {
+t.test('without a place on a bus, the serial number or else the number of the folder distinguishes sensors of one name', async (t) => {
   const sysRoot = temporaryFolder(t);
   writeSensors(sysRoot, ['acpitz 30000', 'acpitz 45000']);
   t.same(

@@ -247,7 +247,7 @@ export async function findSensors(sysRoot: string, reader = new OccasionalReader
   const candidates: SensorCandidate[] = [];
   let hanging = 0;
   for (const { name, address, folder, path, limits } of found) {
-    // Without an address, only the number of the folder tells two sensors of one name apart.
+    // Without an address, only the number of the folder distinguishes two sensors of one name.
     const id = found.some((other) => other.name === name && other.path !== path) ? `${name}@${address ?? folder}` : name;
     const sensor = { id, name, address, path };
     if (hanging >= MAX_HANGING) {

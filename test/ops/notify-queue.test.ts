@@ -120,7 +120,7 @@ t.test('a channel that hangs delays neither the other channels nor the end of th
   t.notMatch(JSON.stringify(log), /secret-path/, 'no path of a webhook in the log');
 });
 
-t.test('a job that fails when run by hand notifies nobody; its success resolves what was notified', async (t) => {
+t.test('a job that fails when run by hand is not notified; its success resolves what was notified', async (t) => {
   const { folder, log, notifier } = site(t);
   const { file, received } = commandIn(folder);
   const running = notifier({ command: file, group_seconds: 0 });
