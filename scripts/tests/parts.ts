@@ -28,7 +28,7 @@ export const PARTS: readonly Part[] = [
     proves: '`npm start`, `npm test` and `npm run deb` set themselves up on a bare Debian 12 and 13 with its own Node and npm',
     needs: 'the npm registry, a Debian mirror',
     packages: ['debootstrap'],
-    minutes: 10,
+    minutes: 6,
   },
   {
     name: 'host',
