@@ -27,7 +27,7 @@ export const PARTS: readonly Part[] = [
     folder: 'test/system/install',
     proves: '`npm start`, `npm test` and `npm run deb` set themselves up on a bare Debian 12 and 13 with its own Node and npm',
     needs: 'the npm registry, a Debian mirror',
-    packages: ['debootstrap'],
+    packages: ['debootstrap', 'procps'],
     minutes: 6,
   },
   {
