@@ -46,7 +46,7 @@ t.test('expects nothing of nodes that another appliance observes', async (t) => 
   };
   t.same(await check({ observing: true, observers: ['pi', 'x'] }), ['OK', 'CRITICAL']);
   t.same(await check({ observing: false, observers: ['x'] }), ['OK', 'NOTE']);
-  t.same(await check({ observing: false, observers: [] }), ['OK', 'CRITICAL'], 'nobody observes it');
+  t.same(await check({ observing: false, observers: [] }), ['OK', 'CRITICAL'], 'no appliance observes it');
 });
 
 t.test('describes nodes that are not expected', async (t) => {
