@@ -5,6 +5,8 @@
 export const LIMITS = {
   /** Participants known at the same time; several times the robots of a large site. */
   participants: 1024,
+  /** Participants with the same GUID at different addresses: the genuine one, and forged ones. */
+  participantsOfGuid: 16,
   /** Matched remote endpoints of one local endpoint. */
   matchedPerEndpoint: 1024,
   /** Matched remote endpoints of one participant, over all local endpoints: a process with many service clients has two for each. */
@@ -15,21 +17,22 @@ export const LIMITS = {
   leaseSeconds: 300,
   /** Longest lease of an unproven participant. */
   unansweredLeaseSeconds: 15,
-  /** Octets sent to an address without a proven participant, per octet received from it or claiming it. */
+  /** Octets sent to an address without a proven participant, per octet received from it. */
   unprovenFactor: 3,
   /** Upper bound of the octets that may still be sent to such an address. */
   unprovenOctets: 4096,
-  /**
-   * Datagrams sent to such an address in total, and to one from which no datagram was received; the count is reset after
-   * `unprovenSeconds` without one.
-   */
+  /** Datagrams sent to such an address in total; the count is reset after `unprovenSeconds` without one. */
   unprovenDatagrams: 10,
-  unseenDatagrams: 5,
   unprovenSeconds: 600,
   /** Addresses for which these are counted. */
   unprovenAddresses: 4096,
-  /** How long the GUID of an unproven participant cannot be claimed from another address. */
-  claimSeconds: 3,
+  /**
+   * A changed announcement of a participant that still responds at its former address counts after this time without the former one: longer
+   * than the announcement periods of other implementations (Cyclone DDS: 30 s).
+   */
+  changeSeconds: 35,
+  /** How long a participant in whose name something false was sent must confirm its presence. */
+  suspicionSeconds: 600,
   /** Sequence numbers further ahead of a writer's known ones need confirmation by a second message. */
   numbersAhead: 65_536,
   /** Larger announcements are not kept for comparison, but parsed every time. */

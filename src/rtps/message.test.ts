@@ -176,7 +176,7 @@ t.test('submessages before an invalid one are handled', async (t) => {
 });
 
 const silent = {
-  onMessage: () => true,
+  onMessage: (sender: string) => sender,
   onData: () => {},
   onDataFrag: () => {},
   onHeartbeat: () => {},

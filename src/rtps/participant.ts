@@ -25,7 +25,7 @@ import {
   readMessage,
 } from './wire/message-reader.ts';
 import { Packer } from './wire/message-writer.ts';
-import { DISCOVERY_READERS, ENTITY, type Guid, type GuidPrefix, type Locator, Malformed, prefixOf, VENDOR } from './wire/protocol.ts';
+import { DISCOVERY_READERS, ENTITY, type EntityId, type Guid, type GuidPrefix, type Locator, Malformed, VENDOR } from './wire/protocol.ts';
 
 export interface ParticipantOptions {
   /** 0 to 232. */
@@ -90,10 +90,13 @@ export class Participant implements MessageHandler {
   readonly #outbox: Outbox;
   /** The source of the datagram that is being read. */
   #arrival: Arrival = { source: { address: '', port: 0 }, viaMulticast: false, octets: 0 };
-  /** The participant named as the sender of that datagram; undefined: unknown. */
+  /** The prefix of the sender's GUID, and the participant with it that sends from the source address; undefined: none. */
+  #sender: GuidPrefix = '';
   #senderPeer: Peer | undefined;
-  /** The sender is known, but the datagram comes from another address than the sender's: its content must not be used. */
+  /** Participants with that GUID are known, but none at this address: the content must not be used. */
   #isAddressMismatch = false;
+  /** Discovery writers of which the datagram acknowledges numbers that only the sender knows. */
+  readonly #signatures = new Set<EntityId>();
   /** A datagram is being read or sent; pending output is flushed when that ends. */
   #isBusy = false;
   #isOpen = false;
@@ -136,30 +139,37 @@ export class Participant implements MessageHandler {
     return this.#peers.size;
   }
 
-  hasParticipant(prefix: GuidPrefix): boolean {
-    return this.#peers.get(prefix) !== undefined;
+  // In the following methods a participant is identified by the prefix of the GUIDs of its endpoints, as `onRemoteWriter` received them.
+
+  hasParticipant(key: GuidPrefix): boolean {
+    return this.#peers.get(key) !== undefined;
   }
 
   /** Whether a participant has shown that it receives datagrams at its address, which a sender with a forged address cannot. */
-  isProven(prefix: GuidPrefix): boolean {
-    return this.#peers.get(prefix)?.isProven ?? false;
+  isProven(key: GuidPrefix): boolean {
+    return this.#peers.get(key)?.isProven ?? false;
   }
 
-  /** Challenges a proven participant again; resolves within half a second to whether it has responded correctly. */
-  prove(prefix: GuidPrefix): Promise<boolean> {
-    const peer = this.#peers.get(prefix);
-    if (!peer?.isProven) return Promise.resolve(false);
-    const running = this.#proofs.get(prefix);
-    if (running) return running.result;
+  /**
+   * Challenges a proven participant again; resolves within half a second to whether it has responded correctly, from the address `source`, to
+   * what was sent to this very address.
+   */
+  async prove(key: GuidPrefix, source: string): Promise<boolean> {
+    const peer = this.#peers.get(key);
+    if (!peer?.isProven) return false;
+    const isAtPath = (): boolean => peer.meta.address === source || (peer.isLocal && this.isOwnAddress(source));
+    if (!isAtPath() && !(await this.#detector.moveTo(peer, source))) return false;
+    const running = this.#proofs.get(key);
+    if (running) return (await running.result) && isAtPath();
     const proof = new Proof(peer.challenge, this.#endpoints.discoveryWriters);
-    this.#proofs.set(prefix, proof);
+    this.#proofs.set(key, proof);
     this.#endpoints.addPeer(peer);
-    return proof.result.finally(() => this.#proofs.delete(prefix));
+    return (await proof.result.finally(() => this.#proofs.delete(key))) && isAtPath();
   }
 
   /** The locators to which datagrams for a participant are sent; empty: the participant is not known. */
-  locatorsOf(prefix: GuidPrefix): readonly Locator[] {
-    const peer = this.#peers.get(prefix);
+  locatorsOf(key: GuidPrefix): readonly Locator[] {
+    const peer = this.#peers.get(key);
     return [peer?.meta, peer?.user].filter((locator) => locator !== null && locator !== undefined);
   }
 
@@ -218,7 +228,8 @@ export class Participant implements MessageHandler {
   stop(): void {
     this.#isStopped = true;
     if (!this.#isOpen) return;
-    this.#announcer.leave(this.#options.monotonicSeconds());
+    this.#detector.stop();
+    this.#announcer.leave(this.#options.monotonicSeconds(), (peer) => this.#endpoints.acknowledgedOf(peer));
     this.#agenda.set(Number.POSITIVE_INFINITY);
     this.#isOpen = false;
     this.#options.network.close();
@@ -230,36 +241,32 @@ export class Participant implements MessageHandler {
 
   // ---- Received messages
 
-  onMessage(sender: GuidPrefix): boolean {
+  onMessage(sender: GuidPrefix): GuidPrefix | null {
     this.#identify(sender);
     const peer = this.#senderPeer;
-    if (!peer) return true;
-    const { address } = this.#arrival.source;
-    if (this.#isAddressMismatch) {
-      // The known address of an unproven participant may itself be forged, so the datagram may be genuine.
-      if (!peer.wasProven) return true;
-      this.#reject('datagram ignored: not sent from the address of its participant', { peer: sender, at: peer.meta.address });
-      return false;
-    }
-    this.#peers.recordDatagram(peer, address, this.#announcer.interfaces, this.#options.monotonicSeconds());
+    if (!peer) return sender;
+    this.#peers.recordDatagram(peer, this.#arrival.source.address, this.#options.monotonicSeconds());
     if (!peer.isProven) {
       this.#limit.receive(peer.meta.address, this.#arrival.octets);
       this.#arrival.octets = 0;
     }
-    return true;
+    return peer.key;
   }
 
   #identify(sender: GuidPrefix): void {
-    const peer = this.#peers.get(sender);
     const { address } = this.#arrival.source;
-    this.#senderPeer = peer;
-    this.#isAddressMismatch = peer !== undefined && !peer.addresses.has(address) && !(peer.isLocal && this.isOwnAddress(address));
+    this.#sender = sender;
+    this.#signatures.clear();
+    this.#senderPeer = this.#peers.find(sender, address, this.isOwnAddress(address));
+    this.#isAddressMismatch = this.#senderPeer === undefined && this.#peers.withPrefix(sender).length > 0;
   }
 
   onData(data: DataSubmessage): void {
     if (data.senderEntity === ENTITY.SPDP_WRITER) {
-      this.#detector.onAnnouncement(data, this.#arrival, this.#isAddressMismatch);
-      this.#identify(prefixOf(data.sender));
+      const isSigned = this.#signatures.size === this.#endpoints.discoveryWriters.length;
+      if (data.isKey && !this.#senderPeer) this.#rejectMismatch();
+      this.#detector.onAnnouncement(data, this.#sender, this.#senderPeer, isSigned, this.#arrival);
+      if (!this.#senderPeer) this.#identify(this.#sender);
     } else for (const reader of this.#readersFor(data)) reader.onData(data, this.#arrival.source);
   }
 
@@ -271,8 +278,7 @@ export class Participant implements MessageHandler {
     const { senderEntity, first } = heartbeat;
     const peer = this.#senderPeer;
     // A heartbeat that begins above 1 may be the challenge of the same implementation; both sides would wait for each other otherwise.
-    if (peer && !peer.isProven && !this.#isAddressMismatch && first > 1 && DISCOVERY_READERS.has(senderEntity))
-      peer.pendingAcks.set(senderEntity, first);
+    if (peer && !peer.isProven && first > 1 && DISCOVERY_READERS.has(senderEntity)) peer.pendingAcks.set(senderEntity, first);
     for (const reader of this.#readersFor(heartbeat)) reader.onHeartbeat(heartbeat);
   }
 
@@ -285,23 +291,50 @@ export class Participant implements MessageHandler {
   }
 
   onAckNack({ sender, receiver, set, count, isFinal }: AckNackSubmessage): void {
+    const { address } = this.#arrival.source;
+    if (DISCOVERY_READERS.has(receiver)) this.#onDiscoveryAcknowledgement(receiver, set.base, address);
     const peer = this.#senderPeer;
-    if (!peer || this.#isAddressMismatch) return;
-    if (!peer.isProven) {
-      if (DISCOVERY_READERS.has(receiver)) this.#detector.onAcknowledgement(peer, receiver, set.base, this.#arrival.source.address);
+    if (!peer?.isProven) {
+      if (!peer) this.#rejectMismatch();
       return;
     }
-    if (DISCOVERY_READERS.has(receiver)) this.#proofs.get(prefixOf(sender))?.acknowledge(receiver, set.base);
     this.#peers.recordAcknowledgement(peer, this.#options.monotonicSeconds());
     this.#endpoints.writerStates.get(receiver)?.onAckNack(sender, set, count, isFinal);
   }
 
+  /** The numbers of the discovery writers are known only where they were sent. */
+  #onDiscoveryAcknowledgement(writer: EntityId, base: number, address: string): void {
+    const peer = this.#senderPeer;
+    if (peer && !peer.isProven) this.#detector.onAcknowledgement(peer, writer, base, address);
+    else if (peer) {
+      const own = this.#endpoints.discoveryWriters.find(({ entity }) => entity === writer);
+      if (own && peer.challenge.isKnownBy(own, base)) this.#signatures.add(writer);
+      if (address === peer.meta.address || peer.isLocal) this.#proofs.get(peer.key)?.acknowledge(writer, base);
+    }
+    // A participant that has several addresses may respond from another one.
+    for (const known of peer ? [peer] : this.#peers.withPrefix(this.#sender)) this.#detector.onConfirmation(known, writer, base, address);
+  }
+
   onNackFrag({ sender, receiver, sequenceNumber, set }: NackFragSubmessage): void {
-    if (!this.#isAddressMismatch) this.#endpoints.writerStates.get(receiver)?.onNackFrag(sender, sequenceNumber, set);
+    if (this.#senderPeer) this.#endpoints.writerStates.get(receiver)?.onNackFrag(sender, sequenceNumber, set);
+    else this.#rejectMismatch();
   }
 
   #readersFor({ receiver, sender }: Origin): readonly StatefulReader[] {
-    return this.#isAddressMismatch ? [] : this.#endpoints.readersFor(receiver, sender);
+    if (this.#senderPeer) return this.#endpoints.readersFor(receiver, sender);
+    this.#rejectMismatch();
+    return [];
+  }
+
+  /** The sender's GUID is that of another participant: once per datagram, the datagram is counted and the participant is asked. */
+  #rejectMismatch(): void {
+    if (!this.#isAddressMismatch) return;
+    this.#isAddressMismatch = false;
+    const { address } = this.#arrival.source;
+    for (const peer of this.#peers.withPrefix(this.#sender)) {
+      this.#reject('datagram ignored: not sent from the address of its participant', { peer: this.#sender, at: peer.meta.address });
+      this.#detector.onOtherAddress(peer, address);
+    }
   }
 
   #onDatagram(datagram: Buffer, source: Source, viaMulticast: boolean): void {
@@ -325,7 +358,7 @@ export class Participant implements MessageHandler {
   /** A datagram of an unproven participant shows that it is running and able to respond to a challenge. */
   #challenge(): void {
     const peer = this.#senderPeer;
-    if (peer && !peer.isProven && !this.#isAddressMismatch) this.#announcer.challenge(peer, this.#options.monotonicSeconds());
+    if (peer && !peer.isProven) this.#announcer.challenge(peer, this.#options.monotonicSeconds());
   }
 
   #onProblem(message: string, fields: Readonly<Record<string, unknown>>): void {

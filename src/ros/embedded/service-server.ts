@@ -107,7 +107,8 @@ export class ServiceServer {
       ...source,
       local: participant.isOwnAddress(source.address),
       receivingPorts,
-      prove: async () => (await participant.prove(prefix)) && String(receivingPorts) === String(this.#receivingPorts(prefix)),
+      prove: async () =>
+        (await participant.prove(prefix, source.address)) && String(receivingPorts) === String(this.#receivingPorts(prefix)),
       isNew: () => this.#isNew(writer.guid, sequenceNumber, source),
     });
     void answer.then((response) => response && this.#reply(correlation, encode(type.response, response)));
@@ -199,7 +200,8 @@ function relatedIdentity({ data, writer }: Received): Correlation {
     header: Buffer.alloc(0),
     // From other vendors, Fast DDS reads only the standard parameter id since 2.14, and only its own id before that.
     inlineQos: new ParameterWriter().bytes(PID.RELATED_SAMPLE_IDENTITY, identity).bytes(PID.RELATED_SAMPLE_IDENTITY_FAST, identity).list(),
-    isClient: ({ guid }) => (isReader ? guid === named : prefixOf(guid) === prefix),
+    // The prefix here may differ from that on the wire.
+    isClient: ({ guid }) => prefixOf(guid) === prefix && (!isReader || entityOf(guid) === entityOf(named)),
   };
 }
 

@@ -3,10 +3,10 @@ import type { Logger } from '../log.ts';
 import { type AmplificationLimit, pauseSeconds } from '../net/amplification.ts';
 import { type Channel, type Interface, isInNetwork, type Network } from '../net/network.ts';
 import type { Packer } from '../wire/message-writer.ts';
-import { ENTITY, type GuidPrefix, guidOf, type Locator, MULTICAST_GROUP, ports, VENDOR } from '../wire/protocol.ts';
+import { ENTITY, type EntityId, type GuidPrefix, guidOf, type Locator, MULTICAST_GROUP, ports, VENDOR } from '../wire/protocol.ts';
 import type { NumberedWriter } from './challenge.ts';
 import { endOfInstance, participantKey, participantPayload } from './discovery-data.ts';
-import { isPathAddressSeen, type Peer, type Peers } from './peers.ts';
+import type { Peer, Peers } from './peers.ts';
 
 export interface AnnouncerOptions {
   readonly domain: number;
@@ -98,6 +98,12 @@ export class Announcer {
     if (peer.challengeSeconds <= peer.retryUntilSeconds) this.#challengeSeconds = Math.min(this.#challengeSeconds, peer.challengeSeconds);
   }
 
+  /** Sends the heartbeats of the discovery writers to a proven participant, which it must acknowledge, at one of its addresses. */
+  askForPresence(peer: Peer, { address, port }: Locator, nowSeconds: number): void {
+    const { network, packer, peers, writers } = this.#options;
+    network.send('meta', packer.challenge(peer, writers, null), address, port, peers.mayBeUnreachable(peer, nowSeconds));
+  }
+
   /** Reads the interfaces soon rather than with the next announcement, because a send has failed. */
   recheckInterfaces(nowSeconds: number): void {
     if (this.#refreshSeconds !== Number.POSITIVE_INFINITY) return;
@@ -129,20 +135,27 @@ export class Announcer {
     return isLost;
   }
 
-  /** Announces that this participant leaves (8.5.5.2), so that others do not wait for its lease to end. */
-  leave(nowSeconds: number): void {
-    const { network, peers, prefix } = this.#options;
+  /**
+   * Announces that this participant leaves (8.5.5.2), so that others do not wait for its lease to end. `acknowledged`: the numbers of the
+   * discovery writers of a peer that were received, which are known to this participant alone and so prove the origin.
+   */
+  leave(nowSeconds: number, acknowledged: (peer: Peer) => ReadonlyMap<EntityId, number>): void {
+    const { network, packer, peers, prefix } = this.#options;
     const change = {
       ...this.#change(participantKey(prefix)),
       sequenceNumber: this.#revision + 1,
       isKey: true,
       inlineQos: endOfInstance(guidOf(prefix, ENTITY.PARTICIPANT)),
     };
+    for (const peer of peers.all()) {
+      if (!peer.isProven) continue;
+      const signed = packer.disposal(peer.data.prefix, acknowledged(peer), change);
+      // Twice, since it may be lost and is not sent again.
+      for (let copies = 0; copies < 2; copies += 1)
+        network.send('meta', signed, peer.meta.address, peer.meta.port, peers.mayBeUnreachable(peer, nowSeconds));
+    }
     const datagram = this.#datagram(change, null);
     for (const out of this.#groups()) network.multicast(datagram, out);
-    for (const peer of peers.all()) {
-      if (peer.isProven) network.send('meta', datagram, peer.meta.address, peer.meta.port, peers.mayBeUnreachable(peer, nowSeconds));
-    }
     this.#dueSeconds = Number.POSITIVE_INFINITY;
     this.#challengeSeconds = Number.POSITIVE_INFINITY;
     this.#refreshSeconds = Number.POSITIVE_INFINITY;
@@ -165,15 +178,14 @@ export class Announcer {
       return false;
     }
     const isRequested = peer.pendingAcks.size > 0;
-    const isSeen = isPathAddressSeen(peer);
     const turn = peers.challengeTurn(peer, nowSeconds);
     if (turn === 'not yet' && !isRequested) return false;
     for (const announcement of [change, null]) {
       const datagram = packer.challenge(peer, writers, announcement);
       const may =
-        turn === 'proven address' && isSeen
+        turn === 'proven address'
           ? limit.spendAtProven(address, datagram.length)
-          : limit.spend(address, datagram.length, isSeen, isRequested, nowSeconds);
+          : limit.spend(address, datagram.length, isRequested, nowSeconds);
       if (!may) continue;
       network.send('meta', datagram, address, port, peers.mayBeUnreachable(peer, nowSeconds));
       return true;

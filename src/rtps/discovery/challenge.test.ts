@@ -151,7 +151,7 @@ t.test('the limit of an address is reset after a time', async (t) => {
   t.ok(a.participant.isProven(b.participant.prefix));
 });
 
-t.test('a repeated proof: new numbers prove it, a guess fails it, late answers are ignored', async (t) => {
+t.test('a repeated proof: new numbers prove it, guesses fail it, late answers are ignored', async (t) => {
   const writers = [
     { entity: A, last: 5 },
     { entity: B, last: 0 },
@@ -174,14 +174,17 @@ t.test('a repeated proof: new numbers prove it, a guess fails it, late answers a
   );
   t.notOk(await proven((proof, _, [a = 0]) => proof.acknowledge(A, a)), 'one of two');
   for (const offset of [-1, 6, 2 ** 20]) {
-    t.notOk(
-      await proven((proof, _, [a = 0, b = 0]) => {
-        proof.acknowledge(A, a + offset);
+    for (const [guesses, isProven] of [
+      [2, true],
+      [3, false],
+    ] as const) {
+      const result = proven((proof, _, [a = 0, b = 0]) => {
+        for (let i = 0; i < guesses; i += 1) proof.acknowledge(A, a + offset);
         proof.acknowledge(A, a);
         proof.acknowledge(B, b);
-      }),
-      `${offset} beside the number`,
-    );
+      });
+      t.equal(await result, isProven, `${guesses} times ${offset} beside the number`);
+    }
   }
 });
 
@@ -192,12 +195,12 @@ t.test('a present participant can be proven again without other effects', async 
   await b.participant.start();
   await time.pass(5);
   const prove = async (): Promise<boolean> => {
-    const proof = a.participant.prove(b.participant.prefix);
+    const proof = a.participant.prove(b.participant.prefix, '10.0.0.2');
     await time.pass(1);
     return proof;
   };
   for (let i = 0; i < 20; i += 1) t.ok(await prove());
-  const both = [a.participant.prove(b.participant.prefix), a.participant.prove(b.participant.prefix)];
+  const both = [a.participant.prove(b.participant.prefix, '10.0.0.2'), a.participant.prove(b.participant.prefix, '10.0.0.2')];
   write(a, 'one');
   write(b, 'two');
   await time.pass(1);
@@ -209,6 +212,6 @@ t.test('a present participant can be proven again without other effects', async 
   b.network.isFrozen = false;
   await time.pass(3);
   t.ok(await prove());
-  t.notOk(await a.participant.prove('0110aaaaaaaaaaaaaaaaaaaa'));
+  t.notOk(await a.participant.prove('0110aaaaaaaaaaaaaaaaaaaa', '10.0.0.2'));
   t.same([...a.participant.lines, ...b.participant.lines], []);
 });

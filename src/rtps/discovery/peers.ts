@@ -1,29 +1,42 @@
 import { copyOf, LIMITS } from '../limits.ts';
-import { type Interface, isBroadcast, isInNetwork } from '../net/network.ts';
+import { type Interface, isBroadcast } from '../net/network.ts';
 import type { EntityId, Guid, GuidPrefix, Locator } from '../wire/protocol.ts';
-import type { Challenge } from './challenge.ts';
+import { type Challenge, randomOctets } from './challenge.ts';
 import type { ParticipantData } from './discovery-data.ts';
 
-/** A remote participant. */
+/** A remote participant: a GUID prefix at an address. Anyone can send a GUID, so the same one at another address is another participant. */
 export interface Peer {
+  /**
+   * The prefix of its GUIDs inside this program: its own, or an invented one when another participant with the same GUID was known first,
+   * since neither of the two may exclude the other. It changes only before the participant is proven.
+   */
+  key: GuidPrefix;
   data: ParticipantData;
   /** The last announcement as received: an identical one is not parsed again. Empty when it was too large to be kept. */
   announcement: Buffer;
-  /** The locator to which discovery is sent: the path to the peer. */
+  /** The locator to which discovery is sent, the path to the peer: at the source address of its announcement. */
   meta: Locator;
   /** The locator to which samples are sent, at the same address; null: only to the ports that endpoints announce. */
   user: Locator | null;
-  /** The addresses it may send from: those that it announces, and the source of its announcement. */
-  addresses: ReadonlySet<string>;
+  /**
+   * The addresses from which its datagrams are accepted: that of `meta`, and those from which numbers were acknowledged that had been sent
+   * to `meta` only.
+   */
+  readonly sources: Set<string>;
+  /** A changed announcement that is not believed yet, and when it was first received; null: none. */
+  change: { readonly announcement: Buffer; readonly sinceSeconds: number } | null;
+  /** Until then it must confirm its presence regularly, because it has refuted a forged datagram. Monotonic seconds. */
+  suspectUntilSeconds: number;
   /** It is on this machine, and may send from any address of this machine. */
   isLocal: boolean;
   /** Monotonic seconds. */
   readonly foundSeconds: number;
-  /** Monotonic seconds of its last datagram, from any address. */
+  /** Monotonic seconds of its last datagram, from any of its addresses, and of the one before. */
   receivedSeconds: number;
+  formerSeconds: number;
   /** Monotonic seconds of its last datagram from the address of `meta`, or of its last acknowledgement of data sent there. */
   pathConfirmedSeconds: number;
-  /** Monotonic seconds of its last datagram from the address of `meta`; -Infinity: none. */
+  /** Monotonic seconds of its last datagram from the address of `meta`. */
   receivedFromPathSeconds: number;
   /** Its announcements arrive by multicast; otherwise announcements must be sent to it by unicast. */
   isInGroup: boolean;
@@ -31,7 +44,7 @@ export interface Peer {
   isProven: boolean;
   /** It has been proven at least once, at this address or another one: its endpoints are matched. */
   wasProven: boolean;
-  readonly challenge: Challenge;
+  challenge: Challenge;
   /**
    * Number of challenges sent; when the next one is due; until when challenges are repeated without a datagram from the peer.
    * Monotonic seconds.
@@ -47,10 +60,10 @@ export interface Peer {
   readonly ports: Map<Guid, number>;
 }
 
-/** After this time without a datagram over the chosen path, another announced address from which the peer sends is used. */
+/** After this time without a sign of life over the path, another address from which the peer sends is used. */
 const PATH_TIMEOUT_SECONDS = 6;
-/** The same for an address that is not announced: Fast DDS does not announce a changed address. */
-const MOVED_TIMEOUT_SECONDS = 8;
+/** Addresses of one participant from which its datagrams are accepted; a host has one per interface. */
+const MAX_SOURCES = 16;
 /**
  * For this long, a peer that was just found or has moved is challenged repeatedly even if it sends nothing: Fast DDS may not yet read
  * when the first challenge arrives, Cyclone DDS may read the heartbeat before the announcement. Afterwards only a datagram from the peer
@@ -64,7 +77,10 @@ const PRESENT_SECONDS = 5;
 
 /** The remote participants (8.5.3), with the address of each and the end of its lease. */
 export class Peers {
+  /** By their keys. */
   readonly #peers = new Map<GuidPrefix, Peer>();
+  /** The participants of each GUID prefix that more than one has had. */
+  readonly #sharing = new Map<GuidPrefix, readonly Peer[]>();
   /** A lower bound of the end of all leases. */
   #nextExpirySeconds = Number.POSITIVE_INFINITY;
   #refused = 0;
@@ -82,8 +98,25 @@ export class Peers {
     return this.#nextExpirySeconds;
   }
 
-  get(prefix: GuidPrefix): Peer | undefined {
-    return this.#peers.get(prefix);
+  get(key: GuidPrefix): Peer | undefined {
+    return this.#peers.get(key);
+  }
+
+  /** The participants with a GUID prefix, at different addresses. */
+  withPrefix(prefix: GuidPrefix): readonly Peer[] {
+    const sharing = this.#sharing.get(prefix);
+    if (sharing) return sharing;
+    const only = this.#peers.get(prefix);
+    return only ? [only] : [];
+  }
+
+  /** The participant with a GUID prefix that sends from an address. `isOwn`: it is an address of this machine. */
+  find(prefix: GuidPrefix, source: string, isOwn: boolean): Peer | undefined {
+    const matches = (peer: Peer): boolean => peer.sources.has(source) || (isOwn && peer.isLocal);
+    const sharing = this.#sharing.get(prefix);
+    if (sharing) return sharing.find((peer) => peer.wasProven && matches(peer)) ?? sharing.find(matches);
+    const only = this.#peers.get(prefix);
+    return only && matches(only) ? only : undefined;
   }
 
   all(): Iterable<Peer> {
@@ -91,36 +124,42 @@ export class Peers {
   }
 
   /**
-   * Adds a new participant, which must announce at least one address for discovery. At the limit the oldest unproven participant is
-   * removed and returned as `evicted`; when all are proven, the new one is refused.
+   * Adds a participant that announces itself from `source`. At a limit the oldest unproven participant is removed and returned as
+   * `evicted`; when all are proven, the new one is refused.
    */
   add(
     data: ParticipantData,
     challenge: Challenge,
     announcement: Buffer,
     source: string,
-    interfaces: readonly Interface[],
+    isLocal: boolean,
     nowSeconds: number,
   ): { readonly peer: Peer | null; readonly evicted: Peer | null } {
-    const evicted = this.#peers.size >= LIMITS.participants ? this.#oldestUnproven() : null;
-    if (evicted) this.#peers.delete(evicted.data.prefix);
-    if (this.#peers.size >= LIMITS.participants) {
+    const isFull = this.#peers.size >= LIMITS.participants;
+    const hasTooManyRivals = this.withPrefix(data.prefix).length >= LIMITS.participantsOfGuid;
+    const evicted = isFull || hasTooManyRivals ? oldestUnproven(hasTooManyRivals ? this.withPrefix(data.prefix) : this.all()) : null;
+    if (evicted) this.remove(evicted);
+    else if (isFull || hasTooManyRivals) {
       this.#refused += 1;
       return { peer: null, evicted };
     }
-    const meta = chooseLocator(data.metaUnicast, source, interfaces);
-    if (!meta) throw new RangeError('a participant without address');
+    const meta = pathFrom(data, source, isLocal);
+    const others = this.withPrefix(data.prefix);
     const peer: Peer = {
+      key: this.#peers.has(data.prefix) ? inventedKey() : data.prefix,
       data,
       announcement: copyForComparison(announcement),
       meta,
       user: userLocator(data, meta),
-      addresses: addressesOf(data, source),
-      isLocal: false,
+      sources: new Set([source, meta.address]),
+      change: null,
+      suspectUntilSeconds: Number.NEGATIVE_INFINITY,
+      isLocal,
       foundSeconds: nowSeconds,
       receivedSeconds: nowSeconds,
+      formerSeconds: nowSeconds,
       pathConfirmedSeconds: nowSeconds,
-      receivedFromPathSeconds: Number.NEGATIVE_INFINITY,
+      receivedFromPathSeconds: nowSeconds,
       isInGroup: false,
       isProven: false,
       wasProven: false,
@@ -132,27 +171,35 @@ export class Peers {
       matched: new Set(),
       ports: new Map(),
     };
-    if (source === meta.address) peer.receivedFromPathSeconds = nowSeconds;
-    this.#peers.set(data.prefix, peer);
+    this.#peers.set(peer.key, peer);
+    if (others.length > 0 || peer.key !== data.prefix) this.#sharing.set(data.prefix, [...others, peer]);
     this.#expectExpiry(peer);
     return { peer, evicted };
   }
 
-  /** Applies a changed announcement: new addresses, another lease. */
-  update(
-    peer: Peer,
-    data: ParticipantData,
-    announcement: Buffer,
-    source: string,
-    interfaces: readonly Interface[],
-    nowSeconds: number,
-  ): void {
+  /** Applies a changed announcement: other ports, another address, another lease. */
+  update(peer: Peer, data: ParticipantData, announcement: Buffer, source: string, nowSeconds: number): void {
     peer.data = data;
     peer.announcement = copyForComparison(announcement);
-    peer.addresses = addressesOf(data, source);
-    const path = data.metaUnicast.find((locator) => isSame(locator, peer.meta)) ?? chooseLocator(data.metaUnicast, source, interfaces);
-    if (path) this.#setPath(peer, path, nowSeconds);
+    peer.change = null;
+    this.setPath(peer, data.metaUnicast.find((locator) => isSame(locator, peer.meta)) ?? pathFrom(data, source, peer.isLocal), nowSeconds);
     this.#expectExpiry(peer);
+  }
+
+  /** A proven participant that is not reachable any more continues at the address at which `successor`, with the same GUID, is proven. */
+  move(peer: Peer, { announcement, challenge, data, meta, sources }: Peer, nowSeconds: number): void {
+    peer.data = data;
+    peer.announcement = announcement;
+    peer.change = null;
+    peer.challenge = challenge;
+    peer.meta = meta;
+    peer.user = userLocator(data, meta);
+    peer.sources.clear();
+    for (const source of sources) peer.sources.add(source);
+    peer.receivedSeconds = nowSeconds;
+    peer.pathConfirmedSeconds = nowSeconds;
+    peer.receivedFromPathSeconds = nowSeconds;
+    this.prove(peer, meta.address);
   }
 
   /**
@@ -164,39 +211,51 @@ export class Peers {
     for (const other of this.#peers.values()) {
       if (other.meta.address !== peer.meta.address) continue;
       if (other.isProven) return 'proven address';
-      const isActive = nowSeconds - other.receivedSeconds < ACTIVE_SECONDS && (isPathAddressSeen(other) || !isPathAddressSeen(peer));
+      const isActive = nowSeconds - other.receivedSeconds < ACTIVE_SECONDS;
       if (isActive && other.challenges < peer.challenges) turn = 'not yet';
     }
     return turn;
   }
 
-  /** Marks a peer that has responded to its challenge. */
-  prove(peer: Peer): void {
+  /** Marks a peer that has responded to its challenge, from `source`. */
+  prove(peer: Peer, source: string): void {
+    if (!peer.wasProven) this.#giveOwnKey(peer);
     peer.isProven = true;
     peer.wasProven = true;
+    peer.sources.add(peer.meta.address);
+    this.vouch(peer, source);
     peer.pendingAcks.clear();
     this.#expectExpiry(peer);
   }
 
+  /** An unproven participant does not keep the key that is the prefix of both from one that is proven. */
+  #giveOwnKey(peer: Peer): void {
+    const { key, data } = peer;
+    const holder = this.#peers.get(data.prefix);
+    if (holder === peer || holder?.wasProven) return;
+    this.#peers.delete(key);
+    if (holder) this.#peers.set(key, Object.assign(holder, { key }));
+    this.#peers.set(data.prefix, Object.assign(peer, { key: data.prefix }));
+  }
+
+  /** A participant has acknowledged, from `source`, numbers that were sent to its path only: it sends from there. */
+  vouch({ sources }: Peer, source: string): void {
+    if (sources.size < MAX_SOURCES) sources.add(source);
+  }
+
   /** Renews the lease of a peer from which a datagram was received, and changes the path to it if the current one does not work. */
-  recordDatagram(peer: Peer, source: string, interfaces: readonly Interface[], nowSeconds: number): void {
+  recordDatagram(peer: Peer, source: string, nowSeconds: number): void {
+    peer.formerSeconds = peer.receivedSeconds;
     peer.receivedSeconds = nowSeconds;
     if (source === peer.meta.address) {
       peer.pathConfirmedSeconds = nowSeconds;
       peer.receivedFromPathSeconds = nowSeconds;
-      return;
-    }
-    const unconfirmedSeconds = nowSeconds - peer.pathConfirmedSeconds;
-    const isAnnounced = peer.data.metaUnicast.some(({ address }) => address === source);
-    if (unconfirmedSeconds < (isAnnounced ? PATH_TIMEOUT_SECONDS : MOVED_TIMEOUT_SECONDS)) return;
-    const { meta, data } = peer;
-    const wasMoved = !data.metaUnicast.some((locator) => isSame(locator, meta));
-    // When an unannounced address has not worked either, the announced ones are tried again.
-    const isMoving = !isAnnounced && !wasMoved;
-    const path = isMoving ? { ...meta, address: source } : chooseLocator(data.metaUnicast, source, interfaces);
-    if (path) this.#setPath(peer, path, nowSeconds);
-    peer.pathConfirmedSeconds = nowSeconds;
-    peer.receivedFromPathSeconds = source === peer.meta.address ? nowSeconds : Number.NEGATIVE_INFINITY;
+    } else if (!this.isPathConfirmed(peer, nowSeconds)) this.setPath(peer, pathFrom(peer.data, source, peer.isLocal), nowSeconds);
+  }
+
+  /** Whether a sign of life over the path to a peer was recently received. */
+  isPathConfirmed({ pathConfirmedSeconds }: Peer, nowSeconds: number): boolean {
+    return nowSeconds - pathConfirmedSeconds < PATH_TIMEOUT_SECONDS;
   }
 
   /** Whether no datagram has recently arrived from the address of `meta`. */
@@ -209,8 +268,13 @@ export class Peers {
     peer.pathConfirmedSeconds = nowSeconds;
   }
 
-  remove(prefix: GuidPrefix): void {
-    this.#peers.delete(prefix);
+  remove(peer: Peer): void {
+    const { prefix } = peer.data;
+    this.#peers.delete(peer.key);
+    const others = this.#sharing.get(prefix)?.filter((other) => other !== peer) ?? [];
+    // A single one is found by its key, if that is its own.
+    if (others.length === 0 || (others.length === 1 && others[0]?.key === prefix)) this.#sharing.delete(prefix);
+    else this.#sharing.set(prefix, others);
   }
 
   /** The peers whose lease has ended; they are not removed. */
@@ -241,44 +305,45 @@ export class Peers {
    * At another address a peer must be proven again, with new numbers, which are not known at the former address. On this machine this
    * holds for another port, too, which may be another user's.
    */
-  #setPath(peer: Peer, meta: Locator, nowSeconds: number): void {
+  setPath(peer: Peer, meta: Locator, nowSeconds: number): void {
     const isNewPath = meta.address !== peer.meta.address || (peer.isLocal && meta.port !== peer.meta.port);
     peer.meta = meta;
     peer.user = userLocator(peer.data, meta);
     if (!isNewPath) return;
+    peer.sources.add(meta.address);
     peer.isProven = false;
+    peer.pathConfirmedSeconds = nowSeconds;
+    peer.receivedFromPathSeconds = nowSeconds;
     peer.challenges = 0;
     peer.challengeSeconds = nowSeconds;
     peer.retryUntilSeconds = nowSeconds + CHALLENGE_RETRY_SECONDS;
     peer.challenge.renew();
     this.#expectExpiry(peer);
   }
-
-  #oldestUnproven(): Peer | null {
-    let oldest: Peer | null = null;
-    for (const peer of this.#peers.values()) {
-      if (!peer.isProven && (!oldest || peer.receivedSeconds < oldest.receivedSeconds)) oldest = peer;
-    }
-    return oldest;
-  }
 }
 
-/** Whether any datagram came from the address of `meta`, rather than only naming it. */
-export function isPathAddressSeen({ receivedFromPathSeconds }: Peer): boolean {
-  return receivedFromPathSeconds > Number.NEGATIVE_INFINITY;
+function oldestUnproven(peers: Iterable<Peer>): Peer | null {
+  let oldest: Peer | null = null;
+  for (const peer of peers) {
+    if (!peer.wasProven && (!oldest || peer.receivedSeconds < oldest.receivedSeconds)) oldest = peer;
+  }
+  return oldest;
+}
+
+/** A prefix that no datagram contains, so that none can name it. */
+function inventedKey(): GuidPrefix {
+  return randomOctets(12).toString('hex');
 }
 
 /**
- * The locator to send to: at the source address of the announcement, which is known to work; else in a directly attached network; else
- * the first.
+ * The path to a participant that announces itself from `source`: always at that address, because a datagram to another one could be an attack
+ * on its owner. Fast DDS does not announce a changed address, but keeps its ports. Participants of this machine may announce any of its
+ * addresses.
  */
-export function chooseLocator(locators: readonly Locator[], source: string, interfaces: readonly Interface[]): Locator | null {
-  return (
-    locators.find(({ address }) => address === source) ??
-    locators.find(({ address }) => interfaces.some((own) => isInNetwork(address, own))) ??
-    locators[0] ??
-    null
-  );
+export function pathFrom({ metaUnicast }: ParticipantData, source: string, isLocal: boolean): Locator {
+  const [first] = metaUnicast;
+  if (!first) throw new RangeError('a participant without address');
+  return metaUnicast.find(({ address }) => address === source) ?? (isLocal ? first : { ...first, address: source });
 }
 
 /** An unproven participant may be forged with the address of an uninvolved host, so its lease is short. */
@@ -295,12 +360,8 @@ function userLocator({ metaUnicast, userUnicast }: ParticipantData, { address }:
   return former ? { ...former, address } : null;
 }
 
-function addressesOf({ metaUnicast, userUnicast }: ParticipantData, source: string): Set<string> {
-  return new Set([source, ...metaUnicast.map(({ address }) => address), ...userUnicast.map(({ address }) => address)]);
-}
-
 /**
- * The locators accepted in an announcement from `source`: from another machine no address of this machine, loopback included, and never
+ * The locators accepted in an announcement from `source`: from this machine only its own addresses, from another one none of them, and never
  * a broadcast address of an attached network.
  */
 export function usableLocators(
@@ -310,10 +371,11 @@ export function usableLocators(
   isOwn: (address: string) => boolean,
 ): Locator[] {
   const isLocal = isOwn(source);
-  return locators.filter(({ address }) => (isLocal || !isOwn(address)) && !interfaces.some((own) => isBroadcast(address, own)));
+  return locators.filter(({ address }) => isLocal === isOwn(address) && !interfaces.some((own) => isBroadcast(address, own)));
 }
 
-function copyForComparison(announcement: Buffer): Buffer {
+/** A copy of an announcement; empty if it is too large to be kept. */
+export function copyForComparison(announcement: Buffer): Buffer {
   return copyOf(announcement.length > LIMITS.announcementOctets ? announcement.subarray(0, 0) : announcement);
 }
 

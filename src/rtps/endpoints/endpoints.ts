@@ -8,6 +8,7 @@ import {
   ENTITY,
   ENTITY_KIND,
   type EntityId,
+  entityOf,
   type Guid,
   type GuidPrefix,
   guidOf,
@@ -204,34 +205,42 @@ export class Endpoints {
   }
 
   /** Matches the discovery endpoints with those of a peer that was just proven (8.5.5.1); its readers are sent the whole history again. */
-  addPeer({ data, challenge }: Peer): void {
+  addPeer({ challenge, data, key }: Peer): void {
     const seconds = this.#options.monotonicSeconds();
     const remote = { reliable: true, transientLocal: true, userData: '', vendor: data.vendor };
     for (const [writer, reader] of DISCOVERY_READERS) {
-      this.writerStates
-        .get(writer)
-        ?.match({ ...remote, guid: guidOf(data.prefix, reader), numberOffset: challenge.firstOf(writer) - 1 }, seconds);
+      this.writerStates.get(writer)?.match({ ...remote, guid: guidOf(key, reader), numberOffset: challenge.firstOf(writer) - 1 }, seconds);
       const [state] = this.#readerStates.get(reader) as readonly [StatefulReader];
-      const guid = guidOf(data.prefix, writer);
+      const guid = guidOf(key, writer);
       if (!state.isMatched(guid)) this.#join(state, { ...remote, guid }, seconds);
     }
-    if (data.readsLiveliness) this.#liveliness.match({ ...remote, guid: guidOf(data.prefix, ENTITY.LIVELINESS_READER) }, seconds);
+    if (data.readsLiveliness) this.#liveliness.match({ ...remote, guid: guidOf(key, ENTITY.LIVELINESS_READER) }, seconds);
     this.#options.onWork();
   }
 
-  /** Removes all endpoints of a peer; `hasLeft`: it has announced that it leaves. */
-  removePeer({ data, matched }: Peer, hasLeft = false): void {
+  /** The numbers of a peer's discovery writers below which everything was received. */
+  acknowledgedOf({ key }: Peer): ReadonlyMap<EntityId, number> {
+    const numbers = new Map<EntityId, number>();
     for (const [writer, reader] of DISCOVERY_READERS) {
-      this.writerStates.get(writer)?.unmatch(guidOf(data.prefix, reader));
-      this.#readerStates.get(reader)?.[0].unmatch(guidOf(data.prefix, writer));
-      this.#readersOf.delete(guidOf(data.prefix, writer));
+      const next = this.#readerStates.get(reader)?.[0].nextOf(guidOf(key, writer));
+      if (next !== undefined) numbers.set(writer, next);
     }
-    this.#liveliness.unmatch(guidOf(data.prefix, ENTITY.LIVELINESS_READER));
+    return numbers;
+  }
+
+  /** Removes all endpoints of a peer; `hasLeft`: it has announced that it leaves. */
+  removePeer({ key, matched }: Peer, hasLeft = false): void {
+    for (const [writer, reader] of DISCOVERY_READERS) {
+      this.writerStates.get(writer)?.unmatch(guidOf(key, reader));
+      this.#readerStates.get(reader)?.[0].unmatch(guidOf(key, writer));
+      this.#readersOf.delete(guidOf(key, writer));
+    }
+    this.#liveliness.unmatch(guidOf(key, ENTITY.LIVELINESS_READER));
     const gone = [...matched];
     for (const guid of gone) this.#unmatch(guid);
     matched.clear();
-    this.#retracted.delete(data.prefix);
-    this.#refused.delete(data.prefix);
+    this.#retracted.delete(key);
+    this.#refused.delete(key);
     for (const guid of gone) this.#options.onRemoteGone?.(guid, hasLeft);
     if (gone.length > 0) this.#offerAgain();
   }
@@ -283,10 +292,11 @@ export class Endpoints {
 
   #onEndpoint({ data, writer }: Received, isWriter: boolean): void {
     const list = data.payload && ParameterList.ofPayload(data.payload);
-    const guid = list?.guid(PID.ENDPOINT_GUID) ?? data.inlineQos?.guid(PID.KEY_HASH);
+    const announced = list?.guid(PID.ENDPOINT_GUID) ?? data.inlineQos?.guid(PID.KEY_HASH);
     // A participant may announce its own endpoints only.
     const peer = this.#options.peers.get(prefixOf(writer.guid));
-    if (!guid || !peer || prefixOf(guid) !== peer.data.prefix) return;
+    if (!announced || !peer || prefixOf(announced) !== peer.data.prefix) return;
+    const guid = guidOf(peer.key, entityOf(announced));
     if (data.isKey || isEnd(data.inlineQos)) {
       const wasMatched = peer.matched.delete(guid);
       this.#unmatch(guid);
@@ -294,7 +304,7 @@ export class Endpoints {
       if (wasMatched) this.#offerAgain();
       return;
     }
-    if (list?.isUnderstood) this.#offer(readEndpoint(list, isWriter), isWriter, peer);
+    if (list?.isUnderstood) this.#offer({ ...readEndpoint(list, isWriter), guid }, isWriter, peer);
   }
 
   /** Tries to match the refused endpoints again, until one is refused once more. */
@@ -345,7 +355,7 @@ export class Endpoints {
   }
 
   /** Announces the matched reader to the writer's participant where that differs from what is announced to all participants. */
-  #announceToWriter(reader: LocalReader, { data: { prefix } }: Peer): void {
+  #announceToWriter(reader: LocalReader, { key: prefix }: Peer): void {
     const { isAnnouncedToWritersOnly, replaces } = reader.options;
     if (isAnnouncedToWritersOnly || this.#retracted.get(prefix)?.delete(reader.guid)) this.#announce(this.#subscriptions, reader, prefix);
     if (!replaces || replaces.state.writers.some(({ guid }) => prefixOf(guid) === prefix)) return;

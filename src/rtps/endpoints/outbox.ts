@@ -1,7 +1,7 @@
 import type { Peers } from '../discovery/peers.ts';
 import type { Channel, Network } from '../net/network.ts';
 import type { Packer } from '../wire/message-writer.ts';
-import { type EntityId, type Guid, prefixOf } from '../wire/protocol.ts';
+import { type EntityId, type Guid, type GuidPrefix, prefixOf } from '../wire/protocol.ts';
 import type { Endpoints } from './endpoints.ts';
 import type { SendToWriter } from './reader.ts';
 import type { SendToReader } from './writer.ts';
@@ -37,12 +37,12 @@ export class Outbox {
   }
 
   readonly #sendToWriter: SendToWriter = (writer, actions, reader, nowSeconds) =>
-    this.#send(reader, writer.guid, this.#packer.forWriter(reader, writer, actions), nowSeconds);
+    this.#send(reader, writer.guid, (destination) => this.#packer.forWriter(destination, reader, writer, actions), nowSeconds);
 
   readonly #sendToReader: SendToReader = (reader, actions, writer, nowSeconds) =>
-    this.#send(writer, reader.guid, this.#packer.forReader(writer, reader, actions), nowSeconds);
+    this.#send(writer, reader.guid, (destination) => this.#packer.forReader(destination, writer, reader, actions), nowSeconds);
 
-  #send(own: EntityId, to: Guid, datagrams: readonly Buffer[], nowSeconds: number): void {
+  #send(own: EntityId, to: Guid, pack: (destination: GuidPrefix) => readonly Buffer[], nowSeconds: number): void {
     const peer = this.#peers.get(prefixOf(to));
     // The two high bits of the entity kind mark the built-in endpoints (9.3.1.2).
     const channel: Channel = (own & 0xc0) === 0xc0 ? 'meta' : 'user';
@@ -52,7 +52,7 @@ export class Outbox {
     const port = peer.ports.get(to) ?? (channel === 'meta' ? peer.meta : peer.user)?.port;
     if (port === undefined) return;
     const mayBeUnreachable = this.#peers.mayBeUnreachable(peer, nowSeconds);
-    for (const datagram of datagrams) this.#network.send(channel, datagram, address, port, mayBeUnreachable);
+    for (const datagram of pack(peer.data.prefix)) this.#network.send(channel, datagram, address, port, mayBeUnreachable);
   }
 }
 

@@ -76,6 +76,11 @@ export class StatefulReader {
     return this.#proxies.size;
   }
 
+  /** The number of a writer below which everything was received or skipped; undefined: it is not matched. */
+  nextOf(writer: Guid): number | undefined {
+    return this.#proxies.get(writer)?.next;
+  }
+
   get writers(): MatchedWriter[] {
     return [...this.#proxies.values()].map(({ writer }) => writer);
   }

@@ -28,21 +28,18 @@ export function pauseSeconds(n: number): number {
 export class AmplificationLimit {
   readonly #accounts = new Map<string, Account>();
 
-  /** Credits octets that were received from, or claimed, this address, up to `LIMITS.unprovenOctets`. */
+  /** Credits octets that were received from this address, up to `LIMITS.unprovenOctets`. */
   receive(address: string, octets: number): void {
     const account = this.#account(address);
     account.octets = Math.min(account.octets + LIMITS.unprovenFactor * octets, LIMITS.unprovenOctets);
   }
 
-  /**
-   * Counts a datagram to this address; false: it must not be sent. `isSeen`: datagrams were received from the address itself; merely
-   * claiming it allows fewer datagrams, so that a forger cannot use up those of the owner. `isUrgent`: without a pause.
-   */
-  spend(address: string, octets: number, isSeen: boolean, isUrgent: boolean, nowSeconds: number): boolean {
+  /** Counts a datagram to this address; false: it must not be sent. `isUrgent`: without a pause. */
+  spend(address: string, octets: number, isUrgent: boolean, nowSeconds: number): boolean {
     const account = this.#account(address);
     if (nowSeconds - account.sentSeconds > LIMITS.unprovenSeconds) account.datagrams = 0;
     const { datagrams, sentSeconds } = account;
-    if (datagrams >= (isSeen ? LIMITS.unprovenDatagrams : LIMITS.unseenDatagrams)) return false;
+    if (datagrams >= LIMITS.unprovenDatagrams) return false;
     if (!isUrgent && datagrams > 0 && nowSeconds < sentSeconds + pauseSeconds(datagrams)) return false;
     if (!this.spendAtProven(address, octets)) return false;
     account.datagrams += 1;

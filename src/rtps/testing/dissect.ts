@@ -30,7 +30,7 @@ export function destinationOf(datagram: Buffer): GuidPrefix | null {
 export function dissect(datagram: Buffer, as: GuidPrefix = destinationOf(datagram) ?? NOBODY): Submessage[] {
   const found: Submessage[] = [];
   readMessage(datagram, Buffer.from(as, 'hex'), {
-    onMessage: () => true,
+    onMessage: (sender: string) => sender,
     onData: (data) => found.push({ kind: 'data', ...data }),
     onDataFrag: (data) => found.push({ kind: 'dataFrag', ...data }),
     onHeartbeat: (heartbeat) => found.push({ kind: 'heartbeat', ...heartbeat }),

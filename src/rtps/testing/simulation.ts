@@ -3,7 +3,7 @@ import { type MatchedReader, StatefulWriter } from '../endpoints/writer.ts';
 import { LIMITS, OctetBudget } from '../limits.ts';
 import { type MessageHandler, readMessage } from '../wire/message-reader.ts';
 import { Packer } from '../wire/message-writer.ts';
-import { type EntityId, type Guid, guidOf, VENDOR } from '../wire/protocol.ts';
+import { type EntityId, type Guid, guidOf, prefixOf, VENDOR } from '../wire/protocol.ts';
 import { SOURCE } from './reader-rig.ts';
 
 export interface Channel {
@@ -62,7 +62,7 @@ export class Simulation {
       poll: (now) =>
         this.writer.poll(now, (reader, actions) => {
           const to = [...this.#readers].find(({ guid }) => guid === reader.guid);
-          for (const datagram of packer.forReader(WRITER, reader, actions)) this.#send(datagram, to?.node);
+          for (const datagram of packer.forReader(prefixOf(reader.guid), WRITER, reader, actions)) this.#send(datagram, to?.node);
         }),
     };
   }
@@ -109,7 +109,7 @@ export class Simulation {
         }),
       poll: (now) =>
         state.poll(now, (writer, actions) => {
-          for (const datagram of packer.forWriter(READER, writer, actions)) this.#send(datagram, this.#writerNode);
+          for (const datagram of packer.forWriter(prefixOf(writer.guid), READER, writer, actions)) this.#send(datagram, this.#writerNode);
         }),
     };
     const reader: SimulatedReader = {
@@ -245,7 +245,7 @@ const WRITER_PREFIX = `01${'0'.repeat(22)}`;
 const WRITER: EntityId = 0x103;
 const READER: EntityId = 0x104;
 const DEAF: MessageHandler = {
-  onMessage: () => true,
+  onMessage: (sender: string) => sender,
   onData: () => {},
   onDataFrag: () => {},
   onHeartbeat: () => {},

@@ -67,8 +67,11 @@ export interface NackFragSubmessage extends Origin {
 
 /** Receives the submessages of a datagram. */
 export interface MessageHandler {
-  /** Called at the beginning of a datagram and at a change of its source (INFO_SRC); false: the rest must not be read. */
-  onMessage(sender: GuidPrefix): boolean;
+  /**
+   * Called at the beginning of a datagram and at a change of its source (INFO_SRC). Returns the prefix to use for the sender; null: the rest
+   * must not be read.
+   */
+  onMessage(sender: GuidPrefix): GuidPrefix | null;
   onData(data: DataSubmessage): void;
   onDataFrag(data: DataFragSubmessage): void;
   onHeartbeat(heartbeat: HeartbeatSubmessage): void;
@@ -89,8 +92,8 @@ export function isRtps(datagram: Buffer): boolean {
  */
 export function readMessage(datagram: Buffer, own: Buffer, handler: MessageHandler): void {
   if (isPrefixAt(datagram, 8, own)) return;
-  let sender = datagram.toString('hex', 8, HEADER_OCTETS);
-  if (!handler.onMessage(sender)) return;
+  let sender = handler.onMessage(datagram.toString('hex', 8, HEADER_OCTETS));
+  if (sender === null) return;
   let isForUs = true;
   let sourceTimestampMs: number | null = null;
   let at = HEADER_OCTETS;
@@ -115,9 +118,9 @@ export function readMessage(datagram: Buffer, own: Buffer, handler: MessageHandl
       if (octets < 8 + PREFIX_OCTETS) throw new Malformed('truncated source');
       // The rest is forwarded for another participant (8.3.7.9), to which the former timestamp does not apply.
       if (isPrefixAt(datagram, at + 8, own)) return;
-      sender = datagram.toString('hex', at + 8, at + 8 + PREFIX_OCTETS);
+      sender = handler.onMessage(datagram.toString('hex', at + 8, at + 8 + PREFIX_OCTETS));
       sourceTimestampMs = null;
-      if (!handler.onMessage(sender)) return;
+      if (sender === null) return;
     } else if (isForUs) {
       readSubmessage(kind, flags, datagram.subarray(at, at + octets), little, sender, sourceTimestampMs, handler);
     }

@@ -2,7 +2,7 @@ import t from 'tap';
 import type { Change, MatchedReader } from '../endpoints/writer.ts';
 import { destinationOf, dissect, only } from '../testing/dissect.ts';
 import { Packer } from './message-writer.ts';
-import { FRAGMENT_OCTETS, guidOf, VENDOR } from './protocol.ts';
+import { FRAGMENT_OCTETS, guidOf, prefixOf, VENDOR } from './protocol.ts';
 
 const OWN = '0000aaaaaaaaaaaaaaaaaaaa';
 const PEER = '0110bbbbbbbbbbbbbbbbbbbb';
@@ -24,7 +24,7 @@ const change = (sequenceNumber: number, payload: Change['payload']): Change => (
 t.test('submessages for one reader are packed in order into few datagrams of bounded size', async (t) => {
   const packer = new Packer(OWN, VENDOR.UNKNOWN);
   const changes = Array.from({ length: 30 }, (_, i) => change(i + 1, Buffer.alloc(150, i)));
-  const datagrams = packer.forReader(WRITER, READER, [
+  const datagrams = packer.forReader(prefixOf(READER.guid), WRITER, READER, [
     ...changes.map((entry) => ({ kind: 'data', change: entry }) as const),
     { kind: 'gap', numbers: [31, 32, 40] },
     { kind: 'heartbeat', first: 1, last: 40 },
@@ -47,19 +47,23 @@ t.test('submessages for one reader are packed in order into few datagrams of bou
 t.test('a large sample in fragments, or some of them', async (t) => {
   const packer = new Packer(OWN, VENDOR.UNKNOWN);
   const large = change(7, Buffer.alloc(5 * FRAGMENT_OCTETS + 1, 'x'));
-  const all = packer.forReader(WRITER, READER, [{ kind: 'data', change: large }]);
+  const all = packer.forReader(prefixOf(READER.guid), WRITER, READER, [{ kind: 'data', change: large }]);
   t.same(
     only('dataFrag', all).map(({ fragmentStart }) => fragmentStart),
     [1, 2, 3, 4, 5, 6],
   );
   for (const datagram of all) t.ok(datagram.length <= MOST_OCTETS, `${datagram.length} octets`);
-  const some = packer.forReader(WRITER, READER, [{ kind: 'fragments', change: large, numbers: [0, 2, 6, 7, 2 ** 32] }]);
+  const some = packer.forReader(prefixOf(READER.guid), WRITER, READER, [
+    { kind: 'fragments', change: large, numbers: [0, 2, 6, 7, 2 ** 32] },
+  ]);
   t.same(
     only('dataFrag', some).map(({ fragmentStart }) => fragmentStart),
     [2, 6],
     'those that there are',
   );
-  const small = packer.forReader(WRITER, READER, [{ kind: 'fragments', change: change(8, Buffer.from('small')), numbers: [1] }]);
+  const small = packer.forReader(prefixOf(READER.guid), WRITER, READER, [
+    { kind: 'fragments', change: change(8, Buffer.from('small')), numbers: [1] },
+  ]);
   t.equal(only('data', small).length, 1, 'what is in one piece is sent in one piece');
 });
 
@@ -70,7 +74,10 @@ t.test('a payload that depends on the reader', async (t) => {
     ['typehash=', 'iron'],
     ['', 'old!'],
   ] as const) {
-    const [data] = only('data', packer.forReader(WRITER, { ...READER, userData }, [{ kind: 'data', change: depends }]));
+    const [data] = only(
+      'data',
+      packer.forReader(prefixOf(READER.guid), WRITER, { ...READER, userData }, [{ kind: 'data', change: depends }]),
+    );
     t.equal(String(data?.payload), payload);
   }
 });
@@ -79,8 +86,8 @@ t.test('counts only increase', async (t) => {
   const packer = new Packer(OWN, VENDOR.UNKNOWN);
   const writer = { guid: guidOf(PEER, 0x103), reliable: true, transientLocal: true, vendor: VENDOR.FAST_DDS, userData: '' };
   const datagrams = [1, 2, 3].flatMap(() => [
-    ...packer.forReader(WRITER, READER, [{ kind: 'heartbeat', first: 1, last: 1 }]),
-    ...packer.forWriter(0x204, writer, [
+    ...packer.forReader(prefixOf(READER.guid), WRITER, READER, [{ kind: 'heartbeat', first: 1, last: 1 }]),
+    ...packer.forWriter(prefixOf(writer.guid), 0x204, writer, [
       { kind: 'ackNack', set: { base: 1, numbers: [2] }, isFinal: false },
       { kind: 'nackFrag', sequenceNumber: 1, set: { base: 1, numbers: [1] } },
     ]),

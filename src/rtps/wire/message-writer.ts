@@ -11,7 +11,6 @@ import {
   FRAGMENT_OCTETS,
   type GuidPrefix,
   PROTOCOL_VERSION,
-  prefixOf,
   SUBMESSAGE,
 } from './protocol.ts';
 
@@ -171,11 +170,11 @@ export class Packer {
     this.#head = header(prefix, vendor);
   }
 
-  /** The datagrams for a writer's submessages to a reader, in order. */
-  forReader(writer: EntityId, reader: MatchedReader, actions: readonly WriterAction[]): Buffer[] {
+  /** The datagrams for a writer's submessages to a reader of the participant `destination`, in order. */
+  forReader(destination: GuidPrefix, writer: EntityId, reader: MatchedReader, actions: readonly WriterAction[]): Buffer[] {
     const to = entityOf(reader.guid);
     const { numberOffset: offset = 0 } = reader;
-    const bundle = new Bundle(this.#head, prefixOf(reader.guid));
+    const bundle = new Bundle(this.#head, destination);
     for (const action of actions) {
       if (action.kind === 'data') addData(bundle, to, writer, action.change, reader, null);
       else if (action.kind === 'fragments') addData(bundle, to, writer, action.change, reader, action.numbers);
@@ -186,10 +185,10 @@ export class Packer {
     return bundle.finish();
   }
 
-  /** The datagrams for a reader's submessages to a writer. */
-  forWriter(reader: EntityId, writer: MatchedWriter, actions: readonly ReaderAction[]): Buffer[] {
+  /** The datagrams for a reader's submessages to a writer of the participant `destination`. */
+  forWriter(destination: GuidPrefix, reader: EntityId, writer: MatchedWriter, actions: readonly ReaderAction[]): Buffer[] {
     const to = entityOf(writer.guid);
-    const bundle = new Bundle(this.#head, prefixOf(writer.guid));
+    const bundle = new Bundle(this.#head, destination);
     for (const action of actions) {
       if (action.kind === 'ackNack') bundle.add(ackNack(reader, to, action.set, this.#next(), action.isFinal));
       else bundle.add(nackFrag(reader, to, action.sequenceNumber, action.set, this.#next()));
@@ -212,6 +211,13 @@ export class Packer {
       parts.push(heartbeat(readerOf(entity), entity, first, first - 1 + last, this.#next(), false));
     }
     return Buffer.concat(parts);
+  }
+
+  /** The disposal of this participant for another one, signed with acknowledgements of the numbers of its discovery writers. */
+  disposal(destination: GuidPrefix, acknowledged: ReadonlyMap<EntityId, number>, change: Change): Buffer {
+    const acks = [...acknowledged].map(([writer, base]) => ackNack(readerOf(writer), writer, { base, numbers: [] }, this.#next(), true));
+    const disposal = data(0, ENTITY.SPDP_WRITER, withBuffer(change));
+    return Buffer.concat([this.#head, infoDestination(destination), ...acks, infoTimestamp(change.timestampMs), disposal]);
   }
 
   /** A sample that is in no history, such as an announcement, to all participants or to one. */
