@@ -28,6 +28,7 @@ function setUp(choice: Partial<TransportChoice>) {
     stop: async () => void sent.push('stop'),
     isObserving: true,
     observers: () => null,
+    joinProblem: null,
     details: () => ({ peers: 0, subscribers: 0, refused: 0, problem: null, note: null }),
     publishHealth: () => undefined,
     publishAlert: (alert) => void alerts.push(alert),
@@ -40,7 +41,7 @@ function setUp(choice: Partial<TransportChoice>) {
     embeddedInstead: false,
     log: () => undefined,
   });
-  return { graph, sent, alerts };
+  return { graph, sent, alerts, transport };
 }
 
 async function started(graph: RosGraph): Promise<void> {
@@ -152,6 +153,30 @@ t.test('open alerts beyond a late subscriber’s depth take turns, one per secon
     for (const id of late(alerts).keys()) seen.add(id);
   }
   t.equal(seen.size, 15);
+});
+
+t.test('a transport that could not be started is started again, and has what was published meanwhile', async (t) => {
+  mock.timers.enable({ apis: ['setTimeout'] });
+  t.teardown(() => mock.timers.reset());
+  const { alerts, graph, transport } = setUp({ transport: 'rclnodejs' });
+  transport.start = () => Promise.reject(new Error('rcl_init failed'));
+  await started(graph);
+  graph.publishAlert(alertOf(1));
+  const problem = 'rclnodejs could not be started: rcl_init failed';
+  t.match(graph.state(), { transport: 'off', reason: problem, problem });
+  t.equal(graph.problem, problem);
+  mock.timers.tick(1000);
+  for (let i = 0; i < 10; i += 1) await setImmediate();
+  transport.start = async () => undefined;
+  mock.timers.tick(1999);
+  await setImmediate();
+  t.equal(graph.problem, problem, 'the pause has doubled');
+  mock.timers.tick(1);
+  for (let i = 0; i < 10; i += 1) await setImmediate();
+  t.equal(graph.problem, null);
+  t.match(graph.state(), { transport: 'rclnodejs', problem: null });
+  t.same(alerts, [alertOf(1)]);
+  await graph.stop();
 });
 
 t.test('an unexpected error while joining is the reason for being off the graph', async (t) => {

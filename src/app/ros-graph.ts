@@ -2,6 +2,7 @@ import type { Alert } from '../core/alerts/alert.ts';
 import type { HealthStatus } from '../core/health-status.ts';
 import type { Log, Publisher } from '../core/ports.ts';
 import type { ShutdownProgress } from '../core/shutdown/shutdown.ts';
+import { retryPauseMs } from '../core/time/time.ts';
 import type { StatusDocument } from '../http/api/schema.ts';
 import type { TransportChoice } from '../ros/choose.ts';
 import { DEPTH, type RosTransport, SHUTDOWN_DEPTH } from '../ros/graph.ts';
@@ -53,6 +54,7 @@ export class RosGraph implements Publisher {
   readonly #shutdownQueue: ShutdownProgress[] = [];
   #shutdownTimer: NodeJS.Timeout | null = null;
   #joining: Promise<void> | null = null;
+  #retryTimer: NodeJS.Timeout | null = null;
   #stopped = false;
 
   constructor(options: RosGraphOptions) {
@@ -66,12 +68,18 @@ export class RosGraph implements Publisher {
 
   async stop(): Promise<void> {
     this.#stopped = true;
+    if (this.#retryTimer) clearTimeout(this.#retryTimer);
     await this.#joining;
     const transport = this.#transport;
     if (this.#shutdownTimer) clearTimeout(this.#shutdownTimer);
     for (const progress of this.#shutdownQueue.splice(0)) transport?.publishShutdown(progress);
     this.#transport = null;
     await transport?.stop();
+  }
+
+  /** Why this node, or its safe shutdown service, is not on the graph although the configuration enables it; null: it is, or is to be off. */
+  get problem(): string | null {
+    return this.#offProblem ?? this.#transport?.joinProblem ?? null;
   }
 
   state(): RosState {
@@ -122,21 +130,27 @@ export class RosGraph implements Publisher {
   }
 
   async #join(): Promise<void> {
-    const { choose, embeddedInstead, log } = this.#options;
-    const choice = await choose();
-    if (choice.transport === 'off') {
-      this.#disable(choice.reason, choice.fallback);
-      return;
-    }
+    const choice = await this.#options.choose();
+    if (choice.transport === 'off') this.#disable(choice.reason, choice.fallback);
+    else await this.#attempt(choice, 1);
+  }
+
+  /** Starts the transport. If that fails, starts embedded instead where it is allowed, otherwise repeats it with growing pauses. */
+  async #attempt(choice: TransportChoice, number: number): Promise<void> {
+    const { embeddedInstead, log } = this.#options;
     const problem = await this.#startAs(choice);
-    if (problem === null) return;
+    if (problem === null || this.#stopped) return;
     const failed = `${choice.transport} could not be started: ${problem}`;
     if (choice.transport === 'rclnodejs' && embeddedInstead) {
       log('warning', failed);
-      const second = await this.#startAs({ ...choice, transport: 'embedded', reason: `${failed}; embedded instead`, fallback: true });
-      if (second === null) return;
+      return this.#attempt({ ...choice, transport: 'embedded', reason: `${failed}; embedded instead`, fallback: true }, 1);
     }
-    this.#disable(failed, true);
+    if (failed !== this.#offProblem) log('error', 'not on the ROS 2 graph; will retry', { reason: failed });
+    this.#reason = failed;
+    this.#offProblem = failed;
+    this.#retryTimer = setTimeout(() => {
+      this.#joining = this.#attempt(choice, number + 1);
+    }, retryPauseMs(number));
   }
 
   /** Null: running; else the reason why not. */
@@ -152,8 +166,9 @@ export class RosGraph implements Publisher {
     this.#transport = transport;
     this.#name = choice.transport as RosState['transport'];
     this.#reason = choice.reason;
+    this.#offProblem = null;
     const fields = { transport: choice.transport, reason: choice.reason, domain_id: this.#options.domainId };
-    this.#options.log(choice.fallback ? 'warning' : 'notice', 'on the ROS 2 graph', fields);
+    if (transport.joinProblem === null) this.#options.log(choice.fallback ? 'warning' : 'notice', 'on the ROS 2 graph', fields);
     this.#publishEarly(transport);
     return null;
   }

@@ -94,11 +94,13 @@ export interface RosTransport {
   publishHealth(status: HealthStatus): void;
   publishAlert(alert: Alert): void;
   publishShutdown(progress: ShutdownProgress): void;
-  /** Rejects when the transport cannot be used, leaving nothing running. */
+  /** Rejects when the transport cannot be used, leaving nothing running. If only its ports are in use, it resolves and joins later. */
   start(): Promise<void>;
   stop(): Promise<void>;
   /** For /status. */
   details(): RosDetails;
+  /** Why this node, or its safe shutdown service, is not on the graph, which is retried; null: it is. */
+  readonly joinProblem: string | null;
   /** Whether other nodes are received now. */
   readonly isObserving: boolean;
   /** Names of the appliances that observe remote nodes; the first one publishes alerts about them. Null: not known. */

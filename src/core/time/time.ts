@@ -12,6 +12,11 @@ export function hourOf(timestampMs: number): number {
   return Math.floor(timestampMs / HOUR_MS) * HOUR_MS;
 }
 
+/** Pause before an attempt is repeated: 1 s after the first failure, then doubled, at most 30 s. `failures`: consecutive ones, from 1. */
+export function retryPauseMs(failures: number): number {
+  return Math.min(30, 2 ** (failures - 1)) * 1000;
+}
+
 /** Tolerance for comparing durations, which are sums and differences of floating-point seconds. */
 export const EPSILON_SECONDS = 1e-6;
 

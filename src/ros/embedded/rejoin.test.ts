@@ -1,5 +1,6 @@
 import t from 'tap';
 import { Wire } from '../../rtps/testing/memory-network.ts';
+import { VirtualTime } from '../../rtps/testing/virtual-time.ts';
 import type { DiscoverySettings } from '../graph.ts';
 import { isLoopbackOnly, RejoiningSession } from './rejoin.ts';
 
@@ -55,6 +56,47 @@ t.test('a session is replaced only once its start has ended, since all sessions 
   starts[3]?.succeed();
   await settled();
   t.same(events, ['stop 4'], 'not after the end');
+});
+
+t.test('a failed start and each repetition are repeated with growing pauses, and logged once', async (t) => {
+  const time = new VirtualTime(t, 0);
+  const starts: number[] = [];
+  const lines: string[] = [];
+  let problem: string | null = 'UDP port 7400 is in use';
+  const rejoining = new RejoiningSession(
+    {
+      discovery: { domainId: 0, discoveryRange: 'SUBNET', staticPeers: [] } as const,
+      log: (_level, message) => lines.push(message),
+      monotonicSeconds: time.now,
+      wallMilliseconds: () => 0,
+      network: new Wire().host({ lan: '10.0.0.1' }),
+    },
+    () => ({
+      start: async () => {
+        starts.push(time.now());
+        if (problem !== null) throw new Error(problem);
+      },
+      stop: () => undefined,
+    }),
+  );
+  await rejoining.start();
+  t.match(rejoining.problem, /UDP port 7400 is in use/);
+  await time.pass(100);
+  t.same(starts.splice(0), [0, 1, 3, 7, 15, 31, 61, 91]);
+  t.same(lines.splice(0), ['cannot join the ROS 2 graph; will retry']);
+  problem = null;
+  await time.pass(30);
+  t.equal(rejoining.problem, null);
+  t.same(lines.splice(0), ['joined the ROS 2 graph again']);
+  await time.pass(100);
+  t.same(starts.splice(0), [121], 'only until it has joined');
+  problem = 'no free port';
+  rejoining.rejoin('the address was removed');
+  await time.pass(1);
+  t.same(starts, [230, 231], 'the pauses begin again');
+  rejoining.stop();
+  await time.pass(100);
+  t.equal(starts.length, 2);
 });
 
 t.test('a static peer without an address is looked up again when a session is replaced', async (t) => {

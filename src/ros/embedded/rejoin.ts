@@ -1,5 +1,6 @@
 import { rateLimited } from '../../core/platform/log.ts';
 import type { Log } from '../../core/ports.ts';
+import { retryPauseMs } from '../../core/time/time.ts';
 import { type Network, UdpNetwork } from '../../rtps/net/network.ts';
 import type { ParticipantOptions } from '../../rtps/participant.ts';
 import type { DiscoverySettings } from '../graph.ts';
@@ -30,11 +31,10 @@ export interface Joined {
 /** `former`: the session that is replaced; null: none. */
 export type CreateSession<S extends Joined> = (participant: SessionParticipant, former: S | null) => S;
 
-const REJOIN_AGAIN_MS = 10_000;
 /** USER_DATA of a participant: the SROS2 enclave, which ROS 2 tools display. */
 const ENCLAVE_DATA = 'enclave=/;';
 
-/** Keeps the process on the graph: starts a session, and replaces it with a new one in `rejoin`. */
+/** Keeps the process on the graph: starts a session, replaces it with a new one in `rejoin`, and repeats what fails with growing pauses. */
 export class RejoiningSession<S extends Joined> {
   readonly #options: JoinOptions;
   readonly #create: CreateSession<S>;
@@ -42,8 +42,10 @@ export class RejoiningSession<S extends Joined> {
   #session: S | null = null;
   readonly #staticPeers: StaticPeers;
   #rejoinTimer: NodeJS.Timeout | null = null;
-  /** A new session is being started in `rejoin`. */
-  #isRejoining = false;
+  /** A session is being started. */
+  #isJoining = false;
+  /** Consecutive ones. */
+  #failures = 0;
   /** The reason of a rejoin that was requested meanwhile; null: none. */
   #nextReason: string | null = null;
   #problem: string | null = null;
@@ -67,7 +69,7 @@ export class RejoiningSession<S extends Joined> {
     };
   }
 
-  /** Null before `start` and after `stop`. */
+  /** Null before `start` and after `stop`. While there is a problem, it is not on the graph. */
   get session(): S | null {
     return this.#session;
   }
@@ -77,13 +79,9 @@ export class RejoiningSession<S extends Joined> {
     return this.#problem;
   }
 
-  async start(): Promise<void> {
-    const session = this.#newSession(null);
-    await session.start();
-    // `stop` may have been called during the start.
-    if (this.#stopped) return session.stop();
-    this.#session = session;
-    void this.#staticPeers.start(); // Not awaited: without a network, a lookup takes many seconds.
+  /** Resolves after the first attempt; if it failed, `problem` has the reason, and the session keeps what is published until it joins. */
+  start(): Promise<void> {
+    return this.#join(null, null);
   }
 
   stop(): void {
@@ -100,31 +98,35 @@ export class RejoiningSession<S extends Joined> {
    * next one has to wait.
    */
   rejoin(reason: string): void {
-    if (this.#isRejoining) this.#nextReason = reason;
-    else if (this.#session && !this.#stopped) void this.#replace(this.#session, reason);
+    if (this.#isJoining) this.#nextReason = reason;
+    else if (this.#session && !this.#stopped) void this.#join(this.#session, reason);
   }
 
-  async #replace(old: S, reason: string): Promise<void> {
+  /** `reason` null: for the first time. */
+  async #join(old: S | null, reason: string | null): Promise<void> {
     const { log } = this.#options;
     if (this.#rejoinTimer) clearTimeout(this.#rejoinTimer);
-    this.#isRejoining = true;
-    void this.#staticPeers.start();
-    old.stop();
+    this.#isJoining = true;
+    void this.#staticPeers.start(); // Not awaited: without a network, a lookup takes many seconds.
+    old?.stop();
     const session = this.#newSession(old);
     this.#session = session;
     const error = await session.start().then(
       () => null,
       (failure: Error) => failure,
     );
-    this.#isRejoining = false;
+    this.#isJoining = false;
     if (this.#stopped) return;
     if (error) {
-      this.#problem = `cannot join the ROS 2 graph: ${error.message}`;
-      log('error', 'cannot join the ROS 2 graph; will retry', { error: error.message });
-      this.#rejoinTimer = setTimeout(() => this.rejoin(reason), REJOIN_AGAIN_MS);
+      const problem = `cannot join the ROS 2 graph: ${error.message}`;
+      if (problem !== this.#problem) log('error', 'cannot join the ROS 2 graph; will retry', { error: error.message });
+      this.#problem = problem;
+      this.#failures += 1;
+      this.#rejoinTimer = setTimeout(() => this.rejoin(reason ?? 'the first attempt failed'), retryPauseMs(this.#failures));
     } else {
       this.#problem = null;
-      log('notice', 'joined the ROS 2 graph again', { reason });
+      this.#failures = 0;
+      if (reason !== null) log('notice', 'joined the ROS 2 graph again', { reason });
     }
     const next = this.#nextReason;
     this.#nextReason = null;

@@ -80,10 +80,14 @@ t.test('the node of the safe shutdown alone: both names are served, and the call
   t.match(lines, [/^notice: safe shutdown is served by the embedded participant/]);
 });
 
-t.test('a failed start is reported as a problem and does not reject', async (t) => {
-  const { network, server, lines } = rig(t);
+t.test('a failed start is reported as a problem, does not reject, and is repeated', async (t) => {
+  const { time, network, server, lines } = rig(t);
+  const open = network.open.bind(network);
   network.open = () => Promise.reject(new Error('no free port'));
   await server.start();
-  t.equal(server.problem, '/safe_shutdown is not offered: no free port');
-  t.match(lines, [/^error: safe shutdown service unavailable .*no free port/]);
+  t.equal(server.problem, '/safe_shutdown is not offered: cannot join the ROS 2 graph: no free port');
+  t.match(lines, [/^error: cannot join the ROS 2 graph; will retry .*no free port/]);
+  network.open = open;
+  await time.pass(2);
+  t.equal(server.problem, null);
 });

@@ -10,7 +10,6 @@ import { endpointsOf, type ServiceServer, shutdownServices } from './service-ser
 export class EmbeddedShutdownServer implements ShutdownServer {
   readonly #options: GraphOptions;
   readonly #rejoining: RejoiningSession<ShutdownSession>;
-  #problem: string | null = null;
 
   constructor(options: GraphOptions & JoinOptions) {
     this.#options = options;
@@ -18,20 +17,17 @@ export class EmbeddedShutdownServer implements ShutdownServer {
   }
 
   get problem(): string | null {
-    return this.#problem ?? this.#rejoining.problem;
+    const { problem } = this.#rejoining;
+    return problem === null ? null : `${this.#options.names.services.safeShutdown} is not offered: ${problem}`;
   }
 
   async start(): Promise<void> {
     const { log, names } = this.#options;
-    try {
-      await this.#rejoining.start();
-      log('notice', 'safe shutdown is served by the embedded participant, which can identify callers', {
-        service: names.services.safeShutdown,
-      });
-    } catch (error) {
-      this.#problem = `${names.services.safeShutdown} is not offered: ${(error as Error).message}`;
-      log('error', 'safe shutdown service unavailable', { service: names.services.safeShutdown, error: (error as Error).message });
-    }
+    await this.#rejoining.start();
+    if (this.problem !== null) return;
+    log('notice', 'safe shutdown is served by the embedded participant, which can identify callers', {
+      service: names.services.safeShutdown,
+    });
   }
 
   stop(): void {

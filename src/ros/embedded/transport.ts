@@ -97,6 +97,10 @@ export class EmbeddedTransport extends GraphPublisher implements RosTransport {
     listener.onObserving?.(isWanted, appliances);
   }
 
+  get joinProblem(): string | null {
+    return this.#rejoining.problem;
+  }
+
   details(): RosDetails {
     const { problem, session } = this.#rejoining;
     const participant = session?.participant;

@@ -91,6 +91,10 @@ export class RclnodejsTransport extends GraphPublisher implements RosTransport {
     return null;
   }
 
+  get joinProblem(): string | null {
+    return this.#options.shutdownServer?.problem ?? null;
+  }
+
   details(): RosDetails {
     let subscribers: number | null = null;
     try {
@@ -98,12 +102,12 @@ export class RclnodejsTransport extends GraphPublisher implements RosTransport {
     } catch {
       // The count is not available.
     }
-    const { names, shutdownServer } = this.#options;
+    const { names } = this.#options;
     return {
       peers: this.#peers,
       subscribers,
       refused: this.#arrivals.refused,
-      problem: this.#problem ?? shutdownServer?.problem ?? this.conflictProblem,
+      problem: this.joinProblem ?? this.#problem ?? this.conflictProblem,
       note: sharedShutdownNote(names, this.#otherServers),
     };
   }
