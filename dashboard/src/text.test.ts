@@ -125,6 +125,7 @@ t.test('what to do depends on the alert behind the status: only heat is a reason
   t.equal(actionOf('WARNING', alert('temperature')), undefined, 'in any other status the general advice');
   t.equal(alertHelp(alert('temperature')).action, metrics.temperature.action);
   t.equal(alertHelp(alert('temperature', { severity: 'ERROR' })).action, otherAlerts.notRead.action);
+  t.equal(alertHelp(alert('rest_api', { severity: 'ERROR' })).action, otherAlerts.rest_api.action);
   t.equal(actionOf('CRITICAL'), undefined, 'without an alert yet, the general advice');
   t.equal(actionOf('CRITICAL', { ...busy, alert_id: 'arm/cpu_percent/1' }), undefined);
   for (const text of [messages.status.CRITICAL, metrics.cpu_percent, metrics.memory_percent, metrics.disk_percent])
@@ -171,6 +172,8 @@ t.test('titles and figures describe an alert by metric, severity and state', asy
     [alertTitle(nodeLimit, 'robot'), alertFigures(nodeLimit)],
     ['The list of remote nodes is almost full', '470 nodes, threshold 461'],
   );
+  t.equal(alertTitle(alert('ros_graph', { severity: 'ERROR' }), NODE), 'ROS 2 is not available');
+  t.equal(alertTitle(alert('rest_api', { severity: 'ERROR' }), NODE, 'past'), 'REST API was not available');
   t.equal(alertTitle(alert('fan_speed'), NODE), 'fan speed is high');
   t.equal(alertFigures(alert('cpu_percent')), '84.3 %, threshold 80 %');
   t.equal(alertFigures(alert('fan_speed')), '84.3, threshold 80');

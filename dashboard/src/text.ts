@@ -1,4 +1,4 @@
-import { worstFirst } from '../../src/core/alerts/alert.ts';
+import { CHANNEL_METRICS, type ChannelMetric, worstFirst } from '../../src/core/alerts/alert.ts';
 import { decimal, duration, limit, timeOfDay } from './format.ts';
 import { messages } from './messages/messages.ts';
 import type { AlertBook, OtherNodes } from './model/alert-book.ts';
@@ -8,6 +8,8 @@ import { type Alert, type HealthStatus, METRICS, type Metric, type ShutdownState
 
 export const isMetric = (name: string): name is Metric => (METRICS as readonly string[]).includes(name);
 
+const isChannel = (name: string): name is ChannelMetric => (CHANNEL_METRICS as readonly string[]).includes(name);
+
 export function alertTitle(alert: Alert, node: string, tense: 'present' | 'past' = 'present'): string {
   const { metric, severity, threshold, value } = alert;
   const { alerts } = messages;
@@ -15,6 +17,7 @@ export function alertTitle(alert: Alert, node: string, tense: 'present' | 'past'
   if (metric === 'health_status') return alerts.noData(node);
   if (metric === 'remote_nodes') return isPast ? alerts.listWasFull : alerts.listFull;
   const name = metricName(metric);
+  if (isChannel(metric)) return (isPast ? alerts.wasNotConnected : alerts.notConnected)(name);
   if (metric.startsWith('disk:')) return (isPast ? alerts.wasNotMeasured : alerts.notMeasured)(name);
   if (severity === 'ERROR') return (isPast ? alerts.wasNotRead : alerts.notRead)(name);
   // The value is below the threshold, but hysteresis keeps the alert open: "high" would be wrong.
@@ -25,7 +28,7 @@ export function alertTitle(alert: Alert, node: string, tense: 'present' | 'past'
 
 export function metricName(metric: string): string {
   if (metric.startsWith('disk:')) return messages.alerts.disk(metric.slice('disk:'.length));
-  if (metric === 'health_status' || metric === 'remote_nodes') return messages.otherAlerts[metric].name;
+  if (metric === 'health_status' || metric === 'remote_nodes' || isChannel(metric)) return messages.otherAlerts[metric].name;
   return isMetric(metric) ? messages.metrics[metric].name : metric.replaceAll('_', ' ');
 }
 
@@ -36,7 +39,7 @@ export function alertHelp({ metric, severity }: Pick<Alert, 'metric' | 'severity
   if (metric === 'temperature' && severity === 'CRITICAL') return { ...metrics.temperature, action: metrics.temperature.actionIfCritical };
   if (isMetric(metric)) return metrics[metric];
   if (metric.startsWith('disk:')) return otherAlerts.disk;
-  if (metric === 'health_status' || metric === 'remote_nodes') return otherAlerts[metric];
+  if (metric === 'health_status' || metric === 'remote_nodes' || isChannel(metric)) return otherAlerts[metric];
   return otherAlerts.other;
 }
 

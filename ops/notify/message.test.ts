@@ -44,6 +44,9 @@ t.test('the status is the worst of the open lines, and RESOLVED if there are onl
   const reminder = messageOf(facts, [], [open('ERROR', 'a', 'health_status'), open('WARNING')]);
   t.match(reminder, { kind: 'reminder', status: 'ERROR', summary: 'still open: no data from a for 91.2 s (allowed 85 s), and 1 more' });
   t.match(plainText(reminder), /ros2 node list/);
+  const channel = messageOf(facts, [], [open('ERROR', 'a', 'ros_graph')]);
+  t.match(channel, { summary: 'still open: ROS 2 graph of a unavailable for 91.2 s (allowed 85 s)' });
+  t.match(plainText(channel), /ss -lunp/);
 });
 
 t.test('a failed job includes its output', async (t) => {

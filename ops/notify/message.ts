@@ -1,4 +1,4 @@
-import type { Severity } from '../../src/core/alerts/alert.ts';
+import { CHANNEL_METRICS, type Severity } from '../../src/core/alerts/alert.ts';
 import { printable } from '../../src/core/text.ts';
 import { isoUtc } from '../../src/core/time/time.ts';
 import { isOver, type Line, type LineState } from './plan.ts';
@@ -68,11 +68,18 @@ const METRICS: Readonly<Record<string, Metric>> = {
   disk_percent: { name: 'disk usage', unit: '%', advice: 'Free space: see du -xh --max-depth=2 / and journalctl --disk-usage.' },
   temperature: { name: 'temperature', unit: '°C', advice: 'Check fan, airflow and load; see edge-health sensors.' },
   health_status: { name: 'health status', advice: 'Check that the node runs and reaches the network: ros2 node list.' },
+  rest_api: {
+    name: 'REST API',
+    advice: 'See edge-health status; sudo ss -ltnp shows the program that uses the port.',
+  },
+  ros_graph: { name: 'ROS 2 graph', advice: 'See edge-health status; sudo ss -lunp shows the programs that use its UDP ports.' },
   remote_nodes: {
     name: 'number of remote nodes',
     advice: 'See edge-health nodes; edge-health nodes forget --stale removes those that are gone.',
   },
 };
+
+const isChannel = (metric: string): boolean => (CHANNEL_METRICS as readonly string[]).includes(metric);
 
 function metricOf(metric: string): Metric {
   return (Object.hasOwn(METRICS, metric) ? METRICS[metric] : undefined) ?? { name: metric, advice: 'See the dashboard.' };
@@ -114,7 +121,8 @@ function textOf({ episodes, severity, state, subject }: Line): string {
 
 function adviceOf({ metric, source }: Subject, severity: Severity): string {
   if (source === 'job') return `See edge-health ops ${metric}, and journalctl -u edge-health-ops.`;
-  if (severity === 'ERROR' && metric !== 'health_status') return 'See edge-health sensors, and the service with edge-health status.';
+  if (severity === 'ERROR' && metric !== 'health_status' && !isChannel(metric))
+    return 'See edge-health sensors, and the service with edge-health status.';
   return metricOf(metric).advice;
 }
 

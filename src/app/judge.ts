@@ -1,6 +1,6 @@
 import { monotonicFactory } from 'ulid';
 import type { Config } from '../config/schema.ts';
-import type { Alert, Threshold } from '../core/alerts/alert.ts';
+import type { Alert, ChannelMetric, Threshold } from '../core/alerts/alert.ts';
 import { type JudgingPast, type JudgingRules, ThresholdMonitor } from '../core/alerts/threshold-monitor.ts';
 import { type Sample, STALE_AFTER_PERIODS } from '../core/health-status.ts';
 import { isoUtc } from '../core/time/time.ts';
@@ -12,12 +12,15 @@ import { isoUtc } from '../core/time/time.ts';
 export class Judge {
   /** Ids must be unique, not secret, so OpenSSL need not be loaded. */
   readonly #uniqueId = monotonicFactory(Math.random);
+  readonly #isWorking: (channel: ChannelMetric) => boolean;
   #rules: JudgingRules;
   #monitor: ThresholdMonitor | null = null;
   #waiting: Sample[] = [];
 
-  constructor(rules: JudgingRules) {
+  /** `isWorking`: whether a channel works now. */
+  constructor(rules: JudgingRules, isWorking: (channel: ChannelMetric) => boolean) {
     this.#rules = rules;
+    this.#isWorking = isWorking;
   }
 
   setRules(rules: JudgingRules): void {
@@ -42,7 +45,7 @@ export class Judge {
 
   /** Changes of alert episodes caused by this sample. */
   judge(sample: Sample): Alert[] {
-    if (this.#monitor) return this.#monitor.judge(sample);
+    if (this.#monitor) return this.#monitor.judge(sample, this.#isWorking);
     if (this.#waiting.length < 1000) this.#waiting.push(sample);
     return [];
   }

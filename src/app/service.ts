@@ -11,7 +11,7 @@ import { Sampler } from '../collect/sampler.ts';
 import { TemperatureSource } from '../collect/temperature.ts';
 import type { Reloaded } from '../config/reload.ts';
 import type { Config } from '../config/schema.ts';
-import { type Alert, diskMetric, isAboutRemoteNode, raisedBy } from '../core/alerts/alert.ts';
+import { type Alert, type ChannelMetric, diskMetric, isAboutRemoteNode, raisedBy } from '../core/alerts/alert.ts';
 import type { KnownNode } from '../core/alerts/node-watch.ts';
 import type { JudgingRules } from '../core/alerts/threshold-monitor.ts';
 import { PROGRAMS } from '../core/files/programs.ts';
@@ -118,7 +118,7 @@ export class Service {
     const now = (): number => clocks.monotonicSeconds();
     const localNode = monitorName(options.names);
     this.#rules = judgingRules(config, localNode);
-    this.#judge = new Judge(this.#rules);
+    this.#judge = new Judge(this.#rules, (channel) => this.#channelProblem(channel) === null);
     this.#temperature = new TemperatureSource(sysRoot, config.temperature.sensor, now, log);
     const disk = new DiskSource(config.disk.paths, now, {
       mounts: new PathMounts(config.disk.paths, {
@@ -167,6 +167,7 @@ export class Service {
       remote: () => this.#remoteNodes.counts(),
       shutdown: () => this.#shutdown.status(),
       ros: () => this.#ros.state(),
+      channelProblem: (channel) => this.#channelProblem(channel),
       controlSocket: () => this.#control.path,
       ports: () => servicePorts(this.#rest.address, openSockets(), this.#ros.state().domain_id),
       thresholds: () => this.#rules.thresholds,
@@ -248,8 +249,11 @@ export class Service {
     });
   }
 
-  /** Starts sampling, then REST and the store. Rejects when the data folder or the port is in use, after stopping everything again. */
-  async start(): Promise<AddressInfo> {
+  /**
+   * Starts sampling, then REST and the store. Resolves with the address of REST; null: it is not listening yet. Rejects when the data folder
+   * is in use, after stopping everything again.
+   */
+  async start(): Promise<AddressInfo | null> {
     const { clocks, log } = this.#options;
     this.#supervision.setStatusLine('starting: opening the store');
     this.#live.addNames([this.#rules.nodeName]);
@@ -257,7 +261,6 @@ export class Service {
     void this.#hostNames.readAgain();
     this.#sampler.start(FIRST_SAMPLE_SECONDS);
     try {
-      // REST comes first because its port is the fastest check for a second instance.
       const address = await this.#rest.start();
       const past = await this.#store.start();
       this.#live.addNames(past.nodes);
@@ -271,7 +274,7 @@ export class Service {
       this.#ros.start();
       await sensors;
       void this.#view.readInventory();
-      void this.#firstSample.promise.then(() => this.#supervision.readyOnce(() => restAnswers(address)));
+      void this.#firstSample.promise.then(() => this.#supervision.readyOnce(() => this.#isUsable()));
       return address;
     } catch (error) {
       await this.stop();
@@ -304,6 +307,17 @@ export class Service {
     void this.#shutdown.configure(this.#shutdownSettings(config));
     this.#view.setConfigLoaded(restartNeeded);
     this.#supervision.beat();
+  }
+
+  /** Whether REST responds, or does not listen for a known reason, in which case the service is ready without it. */
+  async #isUsable(): Promise<boolean> {
+    const { address } = this.#rest;
+    return address === null || (await restAnswers(address));
+  }
+
+  /** Why a channel does not work; null: it does, or it is switched off. */
+  #channelProblem(channel: ChannelMetric): string | null {
+    return channel === 'rest_api' ? this.#rest.problem : this.#ros.problem;
   }
 
   #shutdownSettings(config: Config): ShutdownSettings {
@@ -372,7 +386,10 @@ export class Service {
     const { cursor } = await this.#store.recordAlert(alert);
     const { alert_id, severity, metric, value, threshold } = alert;
     const level = alert.resolved ? 'notice' : severity === 'WARNING' ? 'warning' : 'error';
-    const problem = this.#disks.find(({ path }) => diskMetric(path) === metric)?.problem;
+    const problem =
+      metric === 'rest_api' || metric === 'ros_graph'
+        ? this.#channelProblem(metric)
+        : this.#disks.find(({ path }) => diskMetric(path) === metric)?.problem;
     const fields = { metric, value, threshold, alert_id, ...(problem ? { problem } : {}) };
     this.#options.log(level, alert.resolved ? 'alert resolved' : `alert ${severity}`, fields);
     this.#rest.events.publishAlert(alert, cursor);

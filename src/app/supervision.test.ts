@@ -11,6 +11,7 @@ const status = {
   node_name: 'n',
   timestamp: '2026-01-01T00:00:00.000Z',
 } as const;
+const QUIET = { restProblem: null, rosProblem: null, restartNeeded: [], storageError: null, shutdown: null };
 
 t.test('a ping is sent only if the service made progress', async (t) => {
   const sent: string[] = [];
@@ -24,7 +25,7 @@ t.test('a ping is sent only if the service made progress', async (t) => {
     periodSeconds: 1,
     monotonicSeconds: () => now,
     lastSampleSeconds: () => last,
-    summary: () => ({ status, openAlerts, otherNodes: 0, transport: 'off', restartNeeded: [], storageError: null, shutdown: null }),
+    summary: () => ({ status, openAlerts, otherNodes: 0, transport: 'off', ...QUIET }),
     log: (_level, message) => logged.push(message),
   });
   supervision.beat();
@@ -65,7 +66,7 @@ t.test('a withheld ping is sent as soon as there is a sample again', async (t) =
     periodSeconds: 1,
     monotonicSeconds: () => 100,
     lastSampleSeconds: () => last,
-    summary: () => ({ status, openAlerts: 0, otherNodes: 0, transport: 'off', restartNeeded: [], storageError: null, shutdown: null }),
+    summary: () => ({ status, openAlerts: 0, otherNodes: 0, transport: 'off', ...QUIET }),
     log: () => undefined,
   });
   t.teardown(() => supervision.stop());
@@ -106,7 +107,7 @@ t.test('ready once REST answers, and never after the end', async (t) => {
       periodSeconds: 1,
       monotonicSeconds: () => now,
       lastSampleSeconds: () => now,
-      summary: () => ({ status, openAlerts: 0, otherNodes: 0, transport: 'off', restartNeeded: [], storageError: null, shutdown: null }),
+      summary: () => ({ status, openAlerts: 0, otherNodes: 0, transport: 'off', ...QUIET }),
       log: (_level, message) => logged.push(message),
     });
   let asked = 0;

@@ -6,7 +6,7 @@ import type { PowerSource } from '../collect/power.ts';
 import type { Sampler } from '../collect/sampler.ts';
 import type { TemperatureSource } from '../collect/temperature.ts';
 import type { Config } from '../config/schema.ts';
-import { type Alert, type Threshold, type Thresholds, worstStatus } from '../core/alerts/alert.ts';
+import { type Alert, type ChannelMetric, type Threshold, type Thresholds, worstStatus } from '../core/alerts/alert.ts';
 import { type DiskReading, type HealthStatus, STALE_AFTER_PERIODS } from '../core/health-status.ts';
 import type { HistoryReader, Log } from '../core/ports.ts';
 import type { ShutdownProgress } from '../core/shutdown/shutdown.ts';
@@ -46,6 +46,8 @@ export interface ViewOptions {
   readonly remote: () => StatusDocument['remote'];
   readonly shutdown: () => Promise<StatusDocument['shutdown']>;
   readonly ros: () => StatusDocument['ros'];
+  /** Why a channel does not work; null: it does. */
+  readonly channelProblem: (channel: ChannelMetric) => string | null;
   /** Path of the control socket; null: it is not listening. */
   readonly controlSocket: () => string | null;
   readonly ports: () => StatusDocument['ports'];
@@ -142,13 +144,15 @@ export class View implements ServiceView {
 
   /** Input of the service manager's status line. */
   summary(shutdown: ShutdownProgress | null): StatusSummary {
-    const { live, ros, store } = this.#options;
+    const { channelProblem, live, ros, store } = this.#options;
     const storage = store.state();
     return {
       status: this.current(this.localNode),
       openAlerts: live.openAlerts().length,
       otherNodes: this.nodes().length - 1,
       transport: ros().transport,
+      restProblem: channelProblem('rest_api'),
+      rosProblem: channelProblem('ros_graph'),
       restartNeeded: this.#restartNeeded,
       storageError: storage.state === 'degraded' ? (storage.error ?? 'not writable') : null,
       shutdown,

@@ -3,14 +3,14 @@ import { isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { isAbsolute, resolve } from 'node:path';
 import { readToken, UnusableToken } from '../app/token.ts';
-import { forbiddenFolder, LOW_PORT_REMEDY, limitsOf, mayUseLowPorts, SCHEDULER_UNIT } from '../client/unit-limits.ts';
+import { forbiddenFolder, limitsOf, mayUseLowPorts, SCHEDULER_UNIT } from '../client/unit-limits.ts';
 import { configPath, dataPath, isUnreadable, loadConfig } from '../config/load.ts';
 import { formatConfigError } from '../config/parse.ts';
 import type { Config } from '../config/schema.ts';
 import { dataFolderProblem } from '../core/files/data-folder.ts';
 import { installation } from '../core/files/installation.ts';
 import { printJson, printLines, printProblem } from '../core/platform/output.ts';
-import { becomeOwnerOf, identity } from '../core/platform/privileges.ts';
+import { becomeOwnerOf, identity, LOW_PORT_REMEDY } from '../core/platform/privileges.ts';
 import { type Command, EXIT } from './command.ts';
 
 export const checkConfig: Command = {
@@ -74,12 +74,12 @@ async function notesOn(config: Config, file: string): Promise<string[]> {
   }
   const addresses = Object.values(networkInterfaces()).flatMap((all) => (all ?? []).map(({ address }) => address));
   if (rest.host !== null && isIP(rest.host) !== 0 && !EVERY_ADDRESS.includes(rest.host) && !addresses.includes(rest.host))
-    notes.push(`rest.host: ${rest.host} is not an address of this machine now; the service does not start without it`);
+    notes.push(`rest.host: ${rest.host} is not an address of this machine now; until it is, the service runs without its REST API`);
   const mayUseLowPort = installed.isPackage
     ? units.every((unit) => unit.Id === SCHEDULER_UNIT || mayUseLowPorts(unit))
     : process.geteuid?.() === 0;
   if (rest.port < FIRST_FREE_PORT && !mayUseLowPort)
-    notes.push(`rest.port: the service may not listen on ${rest.port}, and does not start; ${LOW_PORT_REMEDY}`);
+    notes.push(`rest.port: the service may not listen on ${rest.port}, and runs without its REST API; ${LOW_PORT_REMEDY}`);
   const { command, email, webhook } = ops.notify;
   if (webhook.url !== null && !/^https?:$/.test(URL.parse(webhook.url)?.protocol ?? ''))
     notes.push('ops.notify.webhook.url is not an address such as https://host/path; nothing is sent to it');

@@ -9,7 +9,7 @@ export const EXIT = {
   usage: 64,
   /** The service is not reachable, or a requirement is not installed. */
   unavailable: 69,
-  /** The port or the data folder is in use. */
+  /** The data folder is in use. */
   inUse: 75,
   noPermission: 77,
   config: 78,

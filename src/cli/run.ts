@@ -4,7 +4,6 @@ import { Service } from '../app/service.ts';
 import { UnusableToken } from '../app/token.ts';
 import { addressOf } from '../client/rest.ts';
 import { announceService, type ReloadOutcome, runningFolder, withdrawService, writeReloadOutcome } from '../client/running-service.ts';
-import { LOW_PORT_REMEDY } from '../client/unit-limits.ts';
 import { configPath, dataPath, loadConfig } from '../config/load.ts';
 import { formatConfigError } from '../config/parse.ts';
 import { reloaded } from '../config/reload.ts';
@@ -37,7 +36,8 @@ export const run: Command = {
   --ros-args …    ROS 2 arguments: -r __node:=NAME, -r __ns:=/NAMESPACE, -r FROM:=TO, --log-level LEVEL
 
 SIGHUP reloads the keys marked "reload" in edge_health_config(5), and the token. SIGTERM and SIGINT stop the service.
-Exit codes: 0 stopped by a signal, 1 failed, 64 wrong usage, 75 port or data folder in use, 78 configuration invalid.`,
+If rest.port cannot be used, the service runs without it and retries.
+Exit codes: 0 stopped by a signal, 1 failed, 64 wrong usage, 75 data folder in use, 78 configuration invalid.`,
   options: { config: { type: 'string' }, proc: { type: 'string' }, sys: { type: 'string' } },
   positionals: 0,
   takesRosArguments: true,
@@ -107,20 +107,21 @@ Exit codes: 0 stopped by a signal, 1 failed, 64 wrong usage, 75 port or data fol
     let hasStarted = false;
     void signals.ended.then((signal) => killUnless(() => hasStarted, signal, logger));
     try {
-      const { port } = await service.start();
+      const port = (await service.start())?.port;
       hasStarted = true;
       const { host: given } = config.rest;
       const host = given === null || given === '0.0.0.0' || given === '::' ? 'localhost' : given;
-      const at = `http://${host.includes(':') ? `[${host}]` : host}:${port}/`;
+      const at = port === undefined ? 'none yet' : `http://${host.includes(':') ? `[${host}]` : host}:${port}/`;
       logger.log('notice', `edge-health ${version} is running; dashboard: ${at}`, {
         config: file,
         data,
       });
-      void announceService(folder, { config: resolve(file), url: addressOf(config.rest, port) }).catch((error: Error) =>
+      void announceService(folder, { config: resolve(file), url: addressOf(config.rest, port ?? config.rest.port) }).catch((error: Error) =>
         logger.log('warning', 'port not announced; commands use rest.port of the configuration', { error: error.message }),
       );
     } catch (error) {
-      return failed(error as NodeJS.ErrnoException, config, logger);
+      logger.log('error', (error as Error).message);
+      return (error as Error).name === 'DataFolderInUse' ? EXIT.inUse : EXIT.failure;
     }
     const stopReleasing = releaseProgramPagesHourly();
     const signal = await signals.ended;
@@ -155,20 +156,6 @@ function killUnless(hasStarted: () => boolean, signal: string, { log }: Logger):
     log('error', `start timed out; killed ${START_GRACE_MS / 1000} s after ${signal}`);
     process.kill(process.pid, 'SIGKILL');
   }, START_GRACE_MS).unref();
-}
-
-function failed(error: NodeJS.ErrnoException, config: Config, { log }: Logger): number {
-  if (error.code === 'EADDRINUSE') {
-    log('error', `port ${config.rest.port} is in use; stop the other program or set another rest.port`);
-    return EXIT.inUse;
-  }
-  if (error.syscall === 'listen' && (error.code === 'EACCES' || error.code === 'EADDRNOTAVAIL')) {
-    const remedy = error.code === 'EACCES' ? `; ${LOW_PORT_REMEDY}` : '';
-    log('error', `cannot listen on ${config.rest.host ?? 'all addresses'}, port ${config.rest.port}: ${error.message}${remedy}`);
-    return EXIT.config;
-  }
-  log('error', error.message);
-  return error.name === 'DataFolderInUse' ? EXIT.inUse : EXIT.failure;
 }
 
 /** Reloads the configuration; a file with errors changes nothing. `running`: the configuration at the start. `logLevel`: of --ros-args. */

@@ -147,6 +147,7 @@ function page({ status: document, health, alerts }: Answers, base: string): stri
     `  Uptime       ${formatDuration(document.uptime_seconds)}, version ${document.version}, ${base}`,
     `  Published    ${rate}, ${publish.missed} of ${publish.samples + publish.missed} samples missed`,
     `  Storage      ${storage.state}, ${(storage.size_bytes / 1e6).toFixed(1)} of ${(storage.max_bytes / 1e6).toFixed(0)} MB${storage.error ? `: ${storage.error}` : ''}`,
+    ...(document.rest.problem === null ? [] : [`  REST API     not listening: ${document.rest.problem}`]),
     `  ROS 2        ${document.ros.transport} (${document.ros.reason})`,
   );
   if (document.ros.problem && document.ros.problem !== document.ros.reason) lines.push(`               ${document.ros.problem}`);

@@ -1,5 +1,6 @@
 import { HOMES, sandboxProblem } from '../core/files/data-folder.ts';
 import { isWithin } from '../core/mounts.ts';
+import { LOW_PORT_CAPABILITY } from '../core/platform/privileges.ts';
 import { showUnits, type UnitProperties } from './systemctl-show.ts';
 
 export const MAIN_UNIT = 'edge-health.service';
@@ -42,12 +43,7 @@ function isForbidden(folder: string, { BindPaths, ProtectHome, ProtectSystem, Re
   return ProtectSystem === 'strict' && !isIn(allowed);
 }
 
-const BIND = 'CAP_NET_BIND_SERVICE';
-
-/** How the service gets the permission to listen on a port below 1024. */
-export const LOW_PORT_REMEDY = `run sudo systemctl edit edge-health, and add AmbientCapabilities=${BIND}, CapabilityBoundingSet=${BIND} and PrivateUsers=no under [Service]`;
-
 /** Whether a unit may listen on ports below 1024. */
 export function mayUseLowPorts({ AmbientCapabilities, PrivateUsers }: UnitLimits): boolean {
-  return AmbientCapabilities.toUpperCase().includes(BIND) && PrivateUsers !== 'yes';
+  return AmbientCapabilities.toUpperCase().includes(LOW_PORT_CAPABILITY) && PrivateUsers !== 'yes';
 }

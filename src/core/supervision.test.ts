@@ -1,7 +1,7 @@
 import t from 'tap';
 import type { HealthStatus } from './health-status.ts';
 import type { ShutdownProgress } from './shutdown/shutdown.ts';
-import { stall, summaryLine } from './supervision.ts';
+import { type StatusSummary, stall, summaryLine } from './supervision.ts';
 
 const status: HealthStatus = {
   cpu_percent: 3.14,
@@ -12,7 +12,17 @@ const status: HealthStatus = {
   node_name: 'health_monitor',
   timestamp: '2026-01-01T00:00:00.000Z',
 };
-const quiet = { status, openAlerts: 0, otherNodes: 0, transport: 'embedded', restartNeeded: [], storageError: null, shutdown: null };
+const quiet: StatusSummary = {
+  status,
+  openAlerts: 0,
+  otherNodes: 0,
+  transport: 'embedded',
+  restProblem: null,
+  rosProblem: null,
+  restartNeeded: [],
+  storageError: null,
+  shutdown: null,
+};
 const shutdown: ShutdownProgress = {
   request_id: '01',
   state: 'in_progress',
@@ -48,6 +58,8 @@ t.test('the line of systemctl status is formatted', async (t) => {
     'CRITICAL: CPU 3 %, memory 42 %, disk 61 %, temperature unavailable; 1 open alert; ROS 2: off, 1 other node',
   );
   t.match(summaryLine({ ...quiet, openAlerts: 2, otherNodes: 2 }), /; 2 open alerts; ROS 2: embedded, 2 other nodes$/);
+  t.match(summaryLine({ ...quiet, restProblem: 'port 5000 is in use' }), /; REST API not listening: port 5000 is in use$/);
+  t.match(summaryLine({ ...quiet, rosProblem: 'no free port' }), /; not on the ROS 2 graph: no free port$/);
   t.match(summaryLine({ ...quiet, storageError: 'database or disk is full' }), /; storage degraded: database or disk is full$/);
   t.match(summaryLine({ ...quiet, status: null }), /^starting/);
   t.equal(summaryLine({ ...quiet, shutdown }), 'SHUTTING DOWN for OVERTEMP, requested by brain, 12 s left: running: 10-park');

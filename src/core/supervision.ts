@@ -32,6 +32,9 @@ export interface StatusSummary {
   readonly openAlerts: number;
   readonly otherNodes: number;
   readonly transport: string;
+  /** Why REST does not listen, or this node is not on the ROS 2 graph although it is configured to be; null: no such problem. */
+  readonly restProblem: string | null;
+  readonly rosProblem: string | null;
   /** Error of a degraded storage. */
   readonly storageError: string | null;
   /** Changed configuration keys that need a restart, one sentence each that begins with the key. */
@@ -55,7 +58,8 @@ function reading(metric: Metric, value: Reading): string {
 const counted = (count: number, one: string, many: string): string => `${count === 0 ? 'no' : count} ${count === 1 ? one : many}`;
 
 /** One human-readable line: status, the four values, open alerts, ROS 2 transport. */
-export function summaryLine({ openAlerts, otherNodes, restartNeeded, shutdown, status, storageError, transport }: StatusSummary): string {
+export function summaryLine(summary: StatusSummary): string {
+  const { openAlerts, otherNodes, restartNeeded, restProblem, rosProblem, shutdown, status, storageError, transport } = summary;
   if (shutdown?.state === 'in_progress') {
     const { message, reason, requested_by, seconds_left } = shutdown;
     return `SHUTTING DOWN for ${reason}, requested by ${requested_by}, ${Math.ceil(seconds_left)} s left: ${message}`;
@@ -66,6 +70,8 @@ export function summaryLine({ openAlerts, otherNodes, restartNeeded, shutdown, s
     counted(openAlerts, 'open alert', 'open alerts'),
     `ROS 2: ${transport}${otherNodes > 0 ? `, ${counted(otherNodes, 'other node', 'other nodes')}` : ''}`,
   ];
+  if (restProblem !== null) parts.push(`REST API not listening: ${restProblem}`);
+  if (rosProblem !== null) parts.push(`not on the ROS 2 graph: ${rosProblem}`);
   if (storageError !== null) parts.push(`storage degraded: ${storageError}`);
   if (restartNeeded.length > 0) parts.push(`restart needed for ${restartNeeded.map((text) => text.split(':')[0]).join(', ')}`);
   return parts.join('; ');

@@ -1,16 +1,35 @@
+import { once } from 'node:events';
 import { request } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, createServer } from 'node:net';
 import t from 'tap';
+import { until } from '../../testkit/wait.ts';
 import { RestServer } from './server.ts';
 
-t.test('a name that the machine got after its names were read is allowed at the first request', async (t) => {
-  const names: string[] = [];
-  let reads = 0;
-  const server = new RestServer({
+type Options = ConstructorParameters<typeof RestServer>[0];
+
+function serverWith(options: Partial<Options>): RestServer {
+  return new RestServer({
     host: '127.0.0.1',
     port: 0,
     token: null,
     allowedOrigins: [],
+    allowedHosts: [],
+    machineNames: { names: () => [], readAgain: async () => undefined },
+    maxConnections: 8,
+    maxEventStreams: 1,
+    boundSockets: () => false,
+    dashboardFolder: '/nowhere',
+    openapiFile: '/nowhere',
+    view: {} as never,
+    log: () => undefined,
+    ...options,
+  });
+}
+
+t.test('a name that the machine got after its names were read is allowed at the first request', async (t) => {
+  const names: string[] = [];
+  let reads = 0;
+  const server = serverWith({
     allowedHosts: ['proxy.example'],
     machineNames: {
       names: () => names,
@@ -19,13 +38,6 @@ t.test('a name that the machine got after its names were read is allowed at the 
         names.push('robot.lab.example');
       },
     },
-    maxConnections: 8,
-    maxEventStreams: 1,
-    boundSockets: () => false,
-    dashboardFolder: '/nowhere',
-    openapiFile: '/nowhere',
-    view: {} as never,
-    log: () => undefined,
   });
   const { port } = (await server.start()) as AddressInfo;
   t.teardown(() => server.stop());
@@ -45,4 +57,49 @@ t.test('a name that the machine got after its names were read is allowed at the 
   t.equal(reads, 1);
   t.equal(await statusFor('evil.example'), 421);
   t.equal(reads, 2);
+});
+
+t.test('a port in use is a problem with its remedy, and the server listens once it is free', async (t) => {
+  const holder = createServer().listen(0, '127.0.0.1');
+  await once(holder, 'listening');
+  const { port } = holder.address() as AddressInfo;
+  const lines: string[] = [];
+  const bounded: number[] = [];
+  const server = serverWith({
+    port,
+    boundSockets: (descriptor) => bounded.push(descriptor) > 0,
+    log: (level, message) => lines.push(`${level}: ${message}`),
+  });
+  t.teardown(() => server.stop());
+  t.equal(await server.start(), null);
+  t.equal(server.address, null);
+  t.equal(server.problem, `port ${port} is in use; stop the other program or set another rest.port`);
+  t.equal(server.counts().problem, server.problem);
+  holder.close();
+  await until('the server listens', () => server.address !== null);
+  t.equal(server.address?.port, port);
+  t.equal(server.problem, null);
+  t.equal(bounded.length, 1, 'its connections are bounded');
+  t.same(lines, ['error: REST API not listening; will retry', 'notice: REST API listening']);
+});
+
+t.test('attempts to listen are repeated with growing pauses, for any error, until the server is stopped', async (t) => {
+  const { setTimeout } = globalThis;
+  t.teardown(() => Object.assign(globalThis, { setTimeout }));
+  const pauses: number[] = [];
+  Object.assign(globalThis, { setTimeout: (action: () => void, pauseMs: number) => pauses.push(pauseMs) && setTimeout(action, 0) });
+  const lines: string[] = [];
+  // TEST-NET-1, which no machine has (RFC 5737).
+  const server = serverWith({
+    host: '192.0.2.1',
+    port: 5000,
+    log: (_level, message, fields) => lines.push(`${message}: ${fields?.['problem']}`),
+  });
+  t.equal(await server.start(), null);
+  const long = (): number[] => pauses.filter((pauseMs) => pauseMs >= 1000);
+  await until('there are seven attempts', () => long().length >= 7);
+  await server.stop();
+  t.same(long().slice(0, 7), [1000, 2000, 4000, 8000, 16_000, 30_000, 30_000]);
+  t.equal(lines.length, 1, 'logged once');
+  t.match(lines[0], /192\.0\.2\.1, port 5000: .*EADDRNOTAVAIL.*; set rest\.host to an address of this machine/);
 });

@@ -4,7 +4,9 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import polka from 'polka';
 import sirv from 'sirv';
 import { localAddress } from '../core/platform/local-address.ts';
+import { LOW_PORT_REMEDY } from '../core/platform/privileges.ts';
 import type { Log, SocketBounds } from '../core/ports.ts';
+import { retryPauseMs } from '../core/time/time.ts';
 import { type ApiPath, parameters } from './api/query-schema.ts';
 import type { StatusDocument } from './api/schema.ts';
 import { Connections, type Serve, WRITE_SECONDS } from './connections.ts';
@@ -77,6 +79,9 @@ export class RestServer {
   readonly #tokenCheck: TokenCheck;
   readonly #hosts: HostCheck;
   readonly #shared: Shared;
+  #problem: string | null = null;
+  #failures = 0;
+  #retryTimer: NodeJS.Timeout | null = null;
 
   constructor(options: RestOptions) {
     this.#options = options;
@@ -109,18 +114,49 @@ export class RestServer {
     this.#server.on('connect', ({ method }: IncomingMessage, socket: Socket) => refuseMethod(method, socket));
   }
 
-  /** Listens; resolves with the address. Rejects if the port is in use or needs privileges. */
-  start(): Promise<AddressInfo> {
-    const { host, port } = this.#options;
-    return new Promise((resolve, reject) => {
-      this.#server.once('error', reject);
-      this.#server.listen({ port, ...(host === null ? {} : { host }) }, () => {
-        this.#server.off('error', reject);
-        this.#boundSocketBuffers();
-        this.#server.on('error', (error) => this.#options.log('error', 'REST server failed', { error: error.message }));
-        resolve(this.#server.address() as AddressInfo);
+  /**
+   * Listens; resolves with the address. If the port is in use, or for any other error, resolves with null after the first attempt, and
+   * repeats it with growing pauses until `stop`, because monitoring does not need REST.
+   */
+  start(): Promise<AddressInfo | null> {
+    return new Promise((resolve) => {
+      this.#server.on('listening', () => {
+        this.#onListening();
+        resolve(this.address);
       });
+      this.#server.on('error', (error) => {
+        if (this.#server.listening) this.#options.log('error', 'REST server failed', { error: error.message });
+        else this.#retry(error);
+        resolve(null);
+      });
+      this.#listen();
     });
+  }
+
+  #listen(): void {
+    const { host, port } = this.#options;
+    this.#server.listen({ port, ...(host === null ? {} : { host }) });
+  }
+
+  #onListening(): void {
+    this.#boundSocketBuffers();
+    if (this.#problem === null) return;
+    this.#problem = null;
+    this.#failures = 0;
+    this.#options.log('notice', 'REST API listening', { address: this.address?.address, port: this.address?.port });
+  }
+
+  #retry(error: NodeJS.ErrnoException): void {
+    const problem = listenProblem(error, this.#options);
+    if (problem !== this.#problem) this.#options.log('error', 'REST API not listening; will retry', { problem });
+    this.#problem = problem;
+    this.#failures += 1;
+    this.#retryTimer = setTimeout(() => this.#listen(), retryPauseMs(this.#failures));
+  }
+
+  /** Why it does not listen, and what to do; null: it listens, or was not started. */
+  get problem(): string | null {
+    return this.#problem;
   }
 
   /** The address it listens on; null: not listening. */
@@ -137,6 +173,7 @@ export class RestServer {
 
   /** Stops listening and ends the event streams. Idle connections are closed at once, the others after their response or after 1 s. */
   async stop(): Promise<void> {
+    if (this.#retryTimer) clearTimeout(this.#retryTimer);
     if (!this.#server.listening) return;
     const closed = new Promise<void>((resolve) => {
       this.#server.close(() => resolve());
@@ -160,6 +197,7 @@ export class RestServer {
 
   counts(): StatusDocument['rest'] {
     return {
+      problem: this.#problem,
       connections: this.#connections.count,
       event_streams: this.events.count,
       evicted_connections: this.#connections.evicted,
@@ -258,6 +296,13 @@ export class RestServer {
     this.#options.log('error', 'HTTP request failed', { path: request.url?.slice(0, 200), error: error.message });
     sendProblem(response, new Problem('internal_error', 'see the log of the service'));
   }
+}
+
+function listenProblem({ code, message }: NodeJS.ErrnoException, { host, port }: Pick<RestOptions, 'host' | 'port'>): string {
+  if (code === 'EADDRINUSE') return `port ${port} is in use; stop the other program or set another rest.port`;
+  const failed = `cannot listen on ${host ?? 'all addresses'}, port ${port}: ${message}`;
+  if (code === 'EACCES') return `${failed}; ${LOW_PORT_REMEDY}`;
+  return code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND' ? `${failed}; set rest.host to an address of this machine` : failed;
 }
 
 /** `/reports/NAME`, as a person types it. The reference is relative, because a reverse proxy may serve the API below a prefix. */

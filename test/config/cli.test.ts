@@ -262,16 +262,6 @@ t.test('run uses the file of EDGE_HEALTH_CONFIG, and --config takes precedence',
   t.notMatch(both.stderr, /7up/);
 });
 
-t.test('an address or a host that cannot be listened on is a configuration error', async (t) => {
-  const { status, stderr } = program(
-    'run',
-    '--config',
-    configFile(`rest: {host: 203.0.113.7, port: 0}\nstorage: {path: ${folder}/data-x}\nros: {transport: 'off'}\n`),
-  );
-  t.equal(status, 78);
-  t.match(stderr, /cannot listen on 203\.0\.113\.7/);
-});
-
 t.test('a data folder that cannot be created is a configuration error, in one line', async (t) => {
   const file = configFile('');
   for (const path of ['/proc/nope', file, `${file}/below`]) {
@@ -310,7 +300,7 @@ t.test('a deleted working directory is reported', async (t) => {
   }
 });
 
-t.test('a second service on the same port or data folder exits with 75 and the reason; the first one continues', async (t) => {
+t.test('a second service on the same data folder exits with 75 and the reason; the first one continues', async (t) => {
   const home = join(folder, 'first');
   mkdirSync(home);
   const first = await startIn(t, home, { environment: { RUNTIME_DIRECTORY: join(home, 'run') } });
@@ -324,16 +314,15 @@ t.test('a second service on the same port or data folder exits with 75 and the r
       env: { ...env, RUNTIME_DIRECTORY: own },
     });
 
-  const samePort = second(`rest: {host: 127.0.0.1, port: ${port}}\nstorage: {path: ${folder}/other}\nros: {transport: 'off'}\n`);
-  t.equal(samePort.status, 75);
-  t.match(samePort.stderr, new RegExp(`port ${port} is in use; stop the other program or set another rest\\.port`));
-
-  const sameFolder = second(`rest: {host: 127.0.0.1, port: 0}\nstorage: {path: ${home}/data}\nros: {transport: 'off'}\n`);
-  t.equal(sameFolder.status, 75);
-  t.ok(sameFolder.stderr.includes(`${home}/data`), 'it names the folder');
-  t.match(sameFolder.stderr, /another edge-health is using the data folder/);
-
-  for (const { stderr } of [samePort, sameFolder]) t.notMatch(stderr, /is running|^\s+at /m);
+  for (const otherPort of [0, port]) {
+    const { status, stderr } = second(
+      `rest: {host: 127.0.0.1, port: ${otherPort}}\nstorage: {path: ${home}/data}\nros: {transport: 'off'}\n`,
+    );
+    t.equal(status, 75);
+    t.ok(stderr.includes(`${home}/data`), 'it names the folder');
+    t.match(stderr, /another edge-health is using the data folder/);
+    t.notMatch(stderr, /is running|^\s+at /m);
+  }
   await first.until<StatusDocument>('/status', ({ publish, storage }) => publish.samples > 0 && storage.state === 'ok');
   t.equal(await first.end(), 0, 'the first was not disturbed');
   const third = await startIn(t, home);

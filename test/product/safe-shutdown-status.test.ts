@@ -88,7 +88,7 @@ async function rest(t: Test): Promise<{ server: RestServer; url: string }> {
     view,
     log: () => undefined,
   });
-  const { port } = await server.start();
+  const { port } = (await server.start()) as AddressInfo;
   t.teardown(() => server.stop());
   return { server, url: `http://127.0.0.1:${port}` };
 }

@@ -1,4 +1,5 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import type { Test } from 'tap';
 import { judgingRules } from '../../src/app/judge.ts';
@@ -200,6 +201,7 @@ export class InProcessService {
       remote: () => this.remoteNodes.counts(),
       shutdown: async () => NO_SHUTDOWN,
       ros: () => WITHOUT_GRAPH,
+      channelProblem: () => null,
       controlSocket: () => null,
       ports: () => [],
       thresholds: () => judgingRules(DEFAULT_CONFIG, localNode).thresholds,
@@ -241,7 +243,7 @@ export class InProcessService {
 
   async start(): Promise<void> {
     this.live.addNames([this.#localNode]);
-    const { address, port } = await this.rest.start();
+    const { address, port } = (await this.rest.start()) as AddressInfo;
     this.#url = `http://${address}:${port}`;
     const past = await this.store.start();
     this.live.addNames(past.nodes);

@@ -54,7 +54,7 @@ export class RunningService {
     this.#log = log;
   }
 
-  /** Resolves when the service listens; rejects with its log if it ends first. The folder may have data of an earlier run. */
+  /** Resolves when the service listens, or runs while its port is in use; rejects with its log if it ends first. The folder may have data of an earlier run. */
   static async start(folder: string, options: RunOptions = {}): Promise<RunningService> {
     const { config = {} } = options;
     const rest = { host: '127.0.0.1', port: 0, ...((config['rest'] as object | undefined) ?? {}) };
@@ -72,7 +72,8 @@ export class RunningService {
     const listening = new Promise<string>((resolveUrl, reject) => {
       child.stderr?.setEncoding('utf8').on('data', (text: string) => {
         log += text;
-        const url = /dashboard: (http:\S+)\//.exec(log)?.[1];
+        const started = /dashboard: (?:(http:\S+)\/|none yet)/.exec(log);
+        const url = started && (started[1] ?? `http://${rest.host}:${rest.port}`);
         if (url) resolveUrl(url);
       });
       child.once('error', reject);

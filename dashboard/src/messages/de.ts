@@ -84,6 +84,16 @@ export const de: Messages = {
       meaning: 'Dieser Rechner kann nur eine begrenzte Zahl von Robotern beobachten, und die Liste ist fast voll.',
       action: 'Entfernen Sie Roboter, die es nicht mehr gibt: edge-health nodes forget NAME.',
     },
+    rest_api: {
+      name: 'REST-API',
+      meaning: 'Ein anderes Programm belegt den Netzwerkport dieser Seite, oder ihre Adresse fehlt. Die Überwachung läuft weiter.',
+      action: 'Fragen Sie die Betreuung: edge-health status zeigt auf dem Roboter den Grund.',
+    },
+    ros_graph: {
+      name: 'ROS 2',
+      meaning: 'Der Roboter kann seinen Status nicht an die anderen senden. Die Überwachung auf dem Roboter läuft weiter.',
+      action: 'Fragen Sie die Betreuung: edge-health status zeigt auf dem Roboter den Grund.',
+    },
     disk: {
       meaning: 'Ein überwachter Datenträger fehlt, antwortet nicht oder kann nicht mehr beschrieben werden.',
       action: 'Prüfen Sie, ob er angeschlossen ist, oder nehmen Sie seinen Pfad aus der Konfiguration.',
@@ -95,6 +105,8 @@ export const de: Messages = {
     noData: (node) => `Keine Daten von ${node}`,
     listFull: 'Die Liste der Knoten ist fast voll',
     listWasFull: 'Die Liste der Knoten war fast voll',
+    notConnected: (name) => `${name} ist nicht verfügbar`,
+    wasNotConnected: (name) => `${name} war nicht verfügbar`,
     notMeasured: (name) => `${name} kann nicht gemessen werden`,
     wasNotMeasured: (name) => `${name} konnte nicht gemessen werden`,
     notRead: (name) => `${name} kann nicht gelesen werden`,

@@ -86,6 +86,16 @@ export const en = {
       meaning: 'This machine can observe a limited number of robots, and the list is almost full.',
       action: 'Remove robots that no longer exist: edge-health nodes forget NAME.',
     },
+    rest_api: {
+      name: 'REST API',
+      meaning: 'Another program uses the network port of this dashboard, or its address is missing. The monitoring goes on.',
+      action: 'Ask the operator: edge-health status on the robot shows the reason.',
+    },
+    ros_graph: {
+      name: 'ROS 2',
+      meaning: 'The robot cannot send its status to the others. The monitoring on the robot goes on.',
+      action: 'Ask the operator: edge-health status on the robot shows the reason.',
+    },
     disk: {
       meaning: 'A monitored disk is missing, does not respond or can no longer be written.',
       action: 'Check whether it is connected, or remove its path from the configuration.',
@@ -97,6 +107,8 @@ export const en = {
     noData: (node: string): string => `No data from ${node}`,
     listFull: 'The list of remote nodes is almost full',
     listWasFull: 'The list of remote nodes was almost full',
+    notConnected: (name: string): string => `${name} is not available`,
+    wasNotConnected: (name: string): string => `${name} was not available`,
     notMeasured: (name: string): string => `${name} cannot be measured`,
     wasNotMeasured: (name: string): string => `${name} could not be measured`,
     notRead: (name: string): string => `${name} cannot be read`,

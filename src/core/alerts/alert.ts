@@ -40,6 +40,13 @@ export const STALE_METRIC = 'health_status';
 /** Metric of the alert about the number of nodes that a service stores. */
 export const NODE_LIMIT_METRIC = 'remote_nodes';
 
+/**
+ * Metrics of the ERRORs about the channels of this node: REST does not listen, or the node is not on the ROS 2 graph although it is
+ * configured to be.
+ */
+export const CHANNEL_METRICS = ['rest_api', 'ros_graph'] as const;
+export type ChannelMetric = (typeof CHANNEL_METRICS)[number];
+
 /** Whether an alert is about another node than the one of this service. */
 export function isAboutRemoteNode({ alert_id }: Pick<Alert, 'alert_id'>, localNode: string): boolean {
   return nodeOfAlertId(alert_id) !== localNode;

@@ -2,7 +2,7 @@ import t from 'tap';
 import type { DiskReading, Sample } from '../health-status.ts';
 import { METRICS, type Metric, type Readings } from '../metrics.ts';
 import { isoUtc } from '../time/time.ts';
-import type { Alert, Threshold, Thresholds } from './alert.ts';
+import type { Alert, ChannelMetric, Threshold, Thresholds } from './alert.ts';
 import type { AlertTiming } from './episode.ts';
 import { type JudgingPast, type JudgingRules, ThresholdMonitor } from './threshold-monitor.ts';
 
@@ -35,6 +35,8 @@ const disk = (path: string, percent: number | null, inodes_percent: number | nul
 /** A monitor fed at 1 Hz; an interval is a second, across restarts. */
 class Bench {
   monitor: ThresholdMonitor;
+  /** Channels that do not work. */
+  readonly failing = new Set<ChannelMetric>();
   #interval = 0;
   #ids = 0;
 
@@ -72,7 +74,7 @@ class Bench {
       const interval = this.#interval;
       const timestampMs = EPOCH_MS + interval * 1000;
       const sample: Sample = { interval, monotonicSeconds: interval, timestampMs, readings: { ...idle, disk_percent, ...readings }, disks };
-      changes.push(...this.monitor.judge(sample));
+      changes.push(...this.monitor.judge(sample, (channel) => !this.failing.has(channel)));
       this.#interval += 1;
     }
     return changes;
@@ -300,6 +302,20 @@ t.test('a sensor lost while its threshold alert is open leaves that open, and ra
   t.same(openOf(bench), ['temperature WARNING', 'temperature ERROR']);
   t.not(error?.alert_id, hot?.alert_id);
   t.same(brief(bench.feed({}, 12)), ['WARNING resolved', 'ERROR resolved']);
+});
+
+t.test('a channel that does not work is an ERROR of its own, which a restart continues, until it works again', async (t) => {
+  const bench = new Bench();
+  bench.failing.add('ros_graph');
+  t.same(bench.feed({}, 6), []);
+  const [raised] = bench.feed({});
+  t.match(raised, { severity: 'ERROR', metric: 'ros_graph', value: 6, threshold: 5, resolved: false });
+  t.same(bench.feed({}, 60), [], 'once');
+  bench.restart();
+  t.same(bench.feed({}, 60), [], 'still the same episode');
+  bench.failing.clear();
+  t.same(bench.feed({}, 10), []);
+  t.match(bench.feed({}), [{ alert_id: raised?.alert_id, severity: 'ERROR', resolved: true }]);
 });
 
 t.test('a threshold raised by a reload ends an open episode, after clear_after', async (t) => {

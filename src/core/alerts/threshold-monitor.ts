@@ -2,7 +2,17 @@ import type { Sample } from '../health-status.ts';
 import { METRICS, type Metric, type Reading } from '../metrics.ts';
 import { Recent } from '../recent.ts';
 import { isoUtc, roundToMilliseconds } from '../time/time.ts';
-import { type Alert, alertId, diskMetric, isAbout, raisedBy, type Threshold, type Thresholds } from './alert.ts';
+import {
+  type Alert,
+  alertId,
+  CHANNEL_METRICS,
+  type ChannelMetric,
+  diskMetric,
+  isAbout,
+  raisedBy,
+  type Threshold,
+  type Thresholds,
+} from './alert.ts';
 import {
   type AlertTiming,
   type EpisodeState,
@@ -37,7 +47,7 @@ interface Episode {
   alert: Alert | null;
 }
 
-/** Whether a metric or disk path that should be readable is readable. */
+/** Whether a metric or disk path that should be readable is readable, or a channel works. */
 interface Readability {
   state: StaleState;
   alert: Alert | null;
@@ -52,7 +62,7 @@ const MAX_ENDED = 256;
  */
 export class ThresholdMonitor {
   readonly #episodes: Readonly<Record<Metric, Episode>>;
-  /** By the metric of their alert. Each disk path has its own entry from the start, because it is configured to be measured. */
+  /** By the metric of their alert. Disk paths and channels have an entry from the start, because they are configured. */
   readonly #readable = new Map<string, Readability>();
   /** How full each disk path was when it was last measured, in percent of space or inodes. */
   readonly #lastFull = new Map<string, number>();
@@ -70,8 +80,8 @@ export class ThresholdMonitor {
       if (metric === 'disk_percent') continue;
       this.#readable.set(metric, { state: initialStaleState(past.readableMetrics.has(metric) ? startSeconds : null, false), alert: null });
     }
-    for (const path of rules.diskPaths)
-      this.#readable.set(diskMetric(path), { state: initialStaleState(startSeconds, false), alert: null });
+    for (const metric of [...rules.diskPaths.map(diskMetric), ...CHANNEL_METRICS])
+      this.#readable.set(metric, { state: initialStaleState(startSeconds, false), alert: null });
     this.adopt(past.openAlerts);
   }
 
@@ -117,9 +127,10 @@ export class ThresholdMonitor {
     return open;
   }
 
-  /** Changes that this sample causes, in the order to publish them. */
-  judge(sample: Sample): Alert[] {
+  /** Changes that this sample causes, in the order to publish them. `isWorking`: whether a channel works, at the time of the sample. */
+  judge(sample: Sample, isWorking: (channel: ChannelMetric) => boolean = () => true): Alert[] {
     const changes: Alert[] = [];
+    for (const metric of CHANNEL_METRICS) this.#judgeReadability(metric, isWorking(metric), sample, changes);
     const { thresholds } = this.#rules;
     for (const metric of METRICS) {
       const threshold = thresholds[metric];

@@ -10,6 +10,12 @@ const JOURNAL_GROUP = 'systemd-journal';
 /** Variables that could make programs of the new user load code or use folders meant for root. */
 const REMOVED = /^(?:NODE_OPTIONS|NODE_PATH|LD_PRELOAD|LD_AUDIT|XDG_.*|DBUS_SESSION_.*|HOME|LOGNAME|USER)$/;
 
+/** Permits to listen on a port below 1024 (capabilities(7)). */
+export const LOW_PORT_CAPABILITY = 'CAP_NET_BIND_SERVICE';
+
+/** How the service gets the permission to listen on a port below 1024. */
+export const LOW_PORT_REMEDY = `run sudo systemctl edit edge-health, and add AmbientCapabilities=${LOW_PORT_CAPABILITY}, CapabilityBoundingSet=${LOW_PORT_CAPABILITY} and PrivateUsers=no under [Service]`;
+
 export interface Owner {
   readonly uid: number;
   readonly gid: number;

@@ -286,6 +286,7 @@ export const statusDocumentSchema = v.strictObject({
     quarantined: v.array(v.string()),
   }),
   rest: v.strictObject({
+    problem: nullable(v.string(), 'Why the service does not listen on its port, which is retried; null: it listens.'),
     connections: v.number(),
     event_streams: v.number(),
     evicted_connections: count('Connections closed or refused since the service started because of rest.max_connections.'),
