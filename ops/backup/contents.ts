@@ -73,7 +73,7 @@ export async function collectFiles({ config, configFile, dataFolder }: JobContex
   async function withoutSecrets(name: string, path: string): Promise<Buffer | null> {
     const redacted = redactSecrets(await readFile(path, 'utf8'));
     for (const key of redacted?.keys ?? []) leftOut.push({ what: `${key} in ${name}`, reason: SECRET });
-    if (redacted === null) leftOut.push({ what: path, reason: 'it is not valid YAML, so that secrets in it cannot be found' });
+    if (redacted === null) leftOut.push({ what: path, reason: 'it is not valid YAML or too large, so that secrets in it cannot be found' });
     return redacted && Buffer.from(redacted.text);
   }
 

@@ -92,7 +92,7 @@ The file is the first of these:
 3. that variable in \`/etc/default/edge-health\`
 4. \`/etc/edge-health/edge_health_config.yaml\`, in a checkout \`config/edge_health_config.yaml\`
 
-Every key is optional. An unknown key, a wrong type, a value out of range, or a warning threshold that is not below the critical one is an error: the service does not start, and prints every error with its line. \`edge-health check-config FILE\` checks a file without starting the service.
+Every key is optional. An unknown key, a wrong type, a value out of range, or a warning threshold that is not below the critical one is an error: the service does not start, and prints every error with its line. \`edge-health check-config FILE\` checks a file without starting the service. A file of more than 64 kB is refused, and so is one with more than 50 aliases.
 
 \`off\` in place of the thresholds of a metric, such as \`temperature: off\`, [switches off its alerts](../operate/alerts.md#metrics-that-are-switched-off).
 

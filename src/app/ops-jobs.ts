@@ -2,10 +2,10 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { safeParse } from 'valibot';
+import { readRegularFile } from '../core/files/regular-file.ts';
 import { nullAfterTimeout } from '../core/platform/timeout.ts';
 import type { Log } from '../core/ports.ts';
 import type { OpsDocument } from '../http/api/ops-schema.ts';
-import { readRegularFile } from './regular-file.ts';
 
 /** Two hundred times the usual size; a larger file was not written by the scheduler. */
 const MAX_BYTES = 256 * 1024;

@@ -2,11 +2,11 @@ import * as fs from 'node:fs';
 import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 import { type InferOutput, safeParse } from 'valibot';
+import { readRegularFile } from '../core/files/regular-file.ts';
 import { nullAfterTimeout } from '../core/platform/timeout.ts';
 import { isoUtc } from '../core/time/time.ts';
 import type { ReportsDocument, reportFileSchema } from '../http/api/reports-schema.ts';
 import type { ReportFormat } from '../http/view.ts';
-import { readRegularFile } from './regular-file.ts';
 
 /** A report.json of a week has 50 to 300 kB; parsing a larger one would delay samples. */
 const MAX_JSON_BYTES = 1024 * 1024;

@@ -1,4 +1,6 @@
-import { readFileSync, statSync } from 'node:fs';
+import { readRegularFileSync } from '../core/files/regular-file.ts';
+
+const MAX_BYTES = 4096;
 
 export class UnusableToken extends Error {
   override readonly name = 'UnusableToken';
@@ -9,8 +11,7 @@ export function readToken(file: string | null): string | null {
   if (file === null) return null;
   let token: string;
   try {
-    if (!statSync(file).isFile()) throw new Error('not a file'); // Reading a FIFO would block until it has a writer.
-    token = readFileSync(file, 'utf8').trim();
+    token = readRegularFileSync(file, MAX_BYTES).toString().trim();
   } catch (error) {
     throw new UnusableToken(`rest.token_file ${file} cannot be read: ${(error as NodeJS.ErrnoException).code ?? (error as Error).message}`);
   }

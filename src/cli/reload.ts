@@ -1,5 +1,5 @@
 import { findService, isRunning, type ReloadOutcome, readReloadOutcome } from '../client/running-service.ts';
-import { configPath } from '../config/load.ts';
+import { configPath, loadConfig } from '../config/load.ts';
 import { isJournal } from '../core/platform/log.ts';
 import { printLines, printProblem } from '../core/platform/output.ts';
 import { type Command, EXIT } from './command.ts';
@@ -28,6 +28,8 @@ Exit codes: 0 all keys applied, 1 keys need a restart, 64 wrong usage, 69 no ser
     if (service === null)
       return fail(EXIT.unavailable, `no service of this machine runs with ${file}; start it: systemctl start edge-health`);
     const { folder, pid } = service;
+    // Read in this process first, so that the service is never the first to read a file. It reports the errors itself, also in /status.
+    loadConfig(file);
     const before = readReloadOutcome(folder, pid)?.reloads ?? 0;
     try {
       process.kill(pid, 'SIGHUP');

@@ -1,8 +1,10 @@
-import { readFileSync } from 'node:fs';
 import * as http from 'node:http';
 import { urlToHttpOptions } from 'node:url';
 import type { Config } from '../config/schema.ts';
+import { readRegularFileSync } from '../core/files/regular-file.ts';
 import { localAddress } from '../core/platform/local-address.ts';
+
+const MAX_TOKEN_BYTES = 4096;
 
 /** No response: the service is not running, or its address is wrong. `cause` has the error. */
 export class ServiceUnreachable extends Error {
@@ -167,7 +169,7 @@ export function addressOf({ host }: Config['rest'], port: number): string {
  */
 export function serviceOf(rest: Config['rest'], url: string | null, running: () => string | null = () => null): RestClient {
   const { token_file } = rest;
-  const read = (): string | null => (token_file === null ? null : readFileSync(token_file, 'utf8').trim());
+  const read = (): string | null => (token_file === null ? null : readRegularFileSync(token_file, MAX_TOKEN_BYTES).toString().trim());
   let token = read();
   // The token is read again for each request, so that a long-running program uses a rotated token.
   const current = (): string | null => {

@@ -2,6 +2,7 @@ import { closeSync, openSync, readFileSync, readSync, realpath, realpathSync } f
 import { join } from 'node:path';
 import { writeAtomically } from '../core/files/atomic-file.ts';
 import { recordedErrors } from '../core/files/recorded-errors.ts';
+import { readRegularFileSync } from '../core/files/regular-file.ts';
 import {
   type FstabEntry,
   fileSystemFault,
@@ -27,6 +28,7 @@ export interface PathMountsOptions {
 }
 
 const FILE = 'mount_points.json';
+const MAX_SAVED_BYTES = 1024 * 1024;
 
 interface Watched {
   readonly path: string;
@@ -219,6 +221,6 @@ function ifReadable<T>(read: () => T): T | null {
 
 /** The saved mount points by path; none if the file is missing or damaged. */
 function readPoints(file: string): [path: string, point: string][] {
-  const saved = ifReadable(() => JSON.parse(readFileSync(file, 'utf8')) as Record<string, unknown>);
+  const saved = ifReadable(() => JSON.parse(readRegularFileSync(file, MAX_SAVED_BYTES).toString()) as Record<string, unknown>);
   return Object.entries(saved ?? {}).filter((entry): entry is [string, string] => typeof entry[1] === 'string');
 }

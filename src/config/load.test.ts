@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -33,6 +34,15 @@ t.test('a file that cannot be read results in an error with its name and the rea
   });
   t.equal(found(folder), 'a folder, not a file');
   t.match(found(join(file('plain.yaml', ''), 'below.yaml')), /ENOTDIR/);
+  t.equal(found('/dev/zero'), 'not a file');
+  const pipe = join(folder, 'pipe.yaml');
+  execFileSync('mkfifo', [pipe]);
+  t.equal(found(pipe), 'not a file', 'without a writer');
+});
+
+t.test('a file of more than 64 kB is refused, also if its size is not known before it is read', async (t) => {
+  t.equal(found(file('large.yaml', Buffer.alloc(250_000, '#'))), '250000 bytes; the limit is 65536 bytes (64 kB)');
+  t.match(found('/proc/kallsyms'), /^more than 65536 bytes; the limit is/, 'as for one that grows');
 });
 
 t.test('a file that is not text results in an error', async (t) => {

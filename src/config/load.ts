@@ -4,8 +4,10 @@ import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Installation, PACKAGE_CONFIG, PACKAGE_DATA } from '../core/files/installation.ts';
 import { PROGRAMS } from '../core/files/programs.ts';
+import { FileTooLarge, readRegularFileSync } from '../core/files/regular-file.ts';
 import { fileError, type ParsedConfig, parseConfig } from './parse.ts';
 import type { Config } from './schema.ts';
+import { MAX_YAML_BYTES, tooLarge } from './yaml.ts';
 
 const PACKAGE_FILE = `${PACKAGE_CONFIG}/edge_health_config.yaml`;
 /** Environment file of the package's units (EnvironmentFile=). */
@@ -66,11 +68,14 @@ export function isUnreadable(loaded: ParsedConfig): boolean {
 export function loadConfig(file: string): ParsedConfig {
   let bytes: Buffer;
   try {
-    bytes = readFileSync(file);
+    bytes = readRegularFileSync(file, MAX_YAML_BYTES);
   } catch (error) {
+    if (error instanceof FileTooLarge) {
+      const { allowed, message } = tooLarge(error.size ?? `more than ${MAX_YAML_BYTES}`);
+      return fileError(file, message, allowed);
+    }
     const { code, message } = error as NodeJS.ErrnoException;
-    const found =
-      code === 'ENOENT' ? 'no such file' : code === 'EACCES' ? UNREADABLE : code === 'EISDIR' ? 'a folder, not a file' : message;
+    const found = code === 'ENOENT' ? 'no such file' : code === 'EACCES' ? UNREADABLE : message;
     return fileError(file, found, ALLOWED, found === UNREADABLE ? 'run it with sudo, or as a member of the group of the file' : null);
   }
   // Decoding invalid UTF-8 would change a path or a name without an error.

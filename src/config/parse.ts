@@ -1,10 +1,11 @@
 import * as v from 'valibot';
-import { type Document, isMap, isNode, isPair, isScalar, LineCounter, parseDocument, visit } from 'yaml';
+import { type Document, isMap, isNode, isScalar } from 'yaml';
 import { MAX_NODE_NAME } from '../core/node-name.ts';
 import { printable, withoutUrlPaths } from '../core/text.ts';
 import { allowedAt, type ConfigIssue, describeKeys, isOffAt, isSecretAt, keysAt } from './describe.ts';
 import { type Config, configSchema, DEFAULT_CONFIG } from './schema.ts';
 import { isSecretKey, REDACTED } from './secrets.ts';
+import { parseYaml, type Yaml, YamlLimit } from './yaml.ts';
 
 /** An error in a configuration file. Lines and columns count from 1; they are 0 for an error of the whole file. */
 export interface ConfigError {
@@ -29,11 +30,6 @@ export function formatConfigError(error: ConfigError): string {
   return printable(`${location}: ${key}found ${error.found}; allowed: ${error.allowed}${hint}`);
 }
 
-/** Characters. A configuration file normally has one or two pages; a much larger one is a mistake or an attack. */
-const MAX_BYTES = 1024 * 1024;
-/** Allows aliases that repeat a section, but not nested aliases that multiply it ("billion laughs"). */
-const MAX_ALIASES = 50;
-
 type Path = readonly (string | number)[];
 
 /** A value for an error message. For secret keys, and for the sections that contain them, only the type of the value is shown. */
@@ -51,12 +47,7 @@ function shownAt(path: Path, value: unknown): string {
 function shown(value: unknown): string {
   if (value === undefined) return 'nothing';
   if (typeof value === 'number') return String(value); // JSON has neither NaN nor infinity.
-  let json: string;
-  try {
-    json = JSON.stringify(value);
-  } catch {
-    return 'a value that contains itself'; // An alias inside its own anchor.
-  }
+  const json = JSON.stringify(value);
   return json.length > 60 ? `${json.slice(0, 57)}...` : json;
 }
 
@@ -70,10 +61,15 @@ type ErrorAt = (path: Path, found: string, allowed: string, hint?: string | null
 
 /** Parses and validates a configuration; returns all errors at once. No content of the text causes an exception. */
 export function parseConfig(text: string, file: string): ParsedConfig {
-  if (text.length > MAX_BYTES) return fileError(file, `${text.length} characters`, `at most ${MAX_BYTES}`);
   if (text.includes('\0')) return fileError(file, 'a binary file', 'YAML text');
-  const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, strict: true, uniqueKeys: true, logLevel: 'error' });
+  let yaml: Yaml;
+  try {
+    yaml = parseYaml(text);
+  } catch (error) {
+    if (error instanceof YamlLimit) return fileError(file, error.message, error.allowed);
+    throw error;
+  }
+  const { aliases, document, lines } = yaml;
   const errorAtOffset = (offset: number, found: string, allowed: string, hint: string | null = null, key = ''): ConfigError => {
     const { line, col } = lines.linePos(offset);
     return { file, line, column: col, key, found, allowed, hint };
@@ -81,28 +77,27 @@ export function parseConfig(text: string, file: string): ParsedConfig {
   const errorAt: ErrorAt = (path, found, allowed, hint = null, atKey = false) =>
     errorAtOffset(offsetOf(document, path, atKey), found, allowed, hint, path.join('.'));
   const broken = document.errors
-    .filter(({ code }) => code !== 'DUPLICATE_KEY')
+    .slice(0, MAX_SYNTAX_ERRORS)
     .map(({ code, message, pos: [offset] }) =>
       code === 'MULTIPLE_DOCS'
         ? errorAtOffset(offset, 'a second document', 'one document')
         : errorAtOffset(offset, `invalid YAML: ${message.split('\n')[0]}`, 'valid YAML'),
     );
-  if (broken.length > 0) return refused(broken.slice(0, MAX_SYNTAX_ERRORS));
-  const unresolved = unresolvedAliases(document).map(({ source, offset }) =>
-    errorAtOffset(offset, `*${source}, but no &${source} before it`, 'an alias of an anchor'),
-  );
+  if (broken.length > 0) return refused(broken);
+  const unresolved = [...aliases]
+    .filter(([, node]) => node === null)
+    .map(([{ range, source }]) =>
+      errorAtOffset(range?.[0] ?? 0, `*${source}, but no complete &${source} before it`, 'an alias of an anchor'),
+    );
   if (unresolved.length > 0) return refused(unresolved);
   let value: unknown;
   try {
-    value = document.toJS({ maxAliasCount: MAX_ALIASES }) ?? {};
+    value = document.toJS({ maxAliasCount: -1 }) ?? {}; // The aliases were counted by parseYaml.
   } catch (error) {
-    return fileError(file, (error as Error).message.toLowerCase(), `at most ${MAX_ALIASES} aliases`);
+    return fileError(file, `invalid YAML: ${(error as Error).message}`, 'valid YAML'); // A merge key of YAML 1.1 whose value is no section.
   }
-  const keys = document.errors.length > 0 ? keyOffsets(document) : [];
-  const duplicates = document.errors.map(({ pos: [offset] }) => {
-    const key = keys.find((one) => one.offset === offset)?.key ?? '';
-    const first = keys.find((one) => one.key === key);
-    const hint = first ? `it is already at line ${lines.linePos(first.offset).line}; change it there` : null;
+  const duplicates = yaml.duplicates.slice(0, MAX_ERRORS).map(({ firstOffset, key, offset }) => {
+    const hint = `it is already at line ${lines.linePos(firstOffset).line}; change it there`;
     return errorAtOffset(offset, 'the same key twice', 'each key once', hint, key);
   });
   const result = v.safeParse(configSchema, value);
@@ -110,7 +105,10 @@ export function parseConfig(text: string, file: string): ParsedConfig {
     ...duplicates,
     ...sectionErrors(value, errorAt),
     // Unknown keys are reported by sectionErrors, because valibot reports only the first of them.
-    ...(result.issues ?? []).filter(({ type }) => type !== 'strict_object').map((issue) => toError(issue, errorAt)),
+    ...(result.issues ?? [])
+      .filter(({ type }) => type !== 'strict_object')
+      .slice(0, MAX_ERRORS)
+      .map((issue) => toError(issue, errorAt)),
     ...redactedErrors(value, errorAt),
     ...crossErrors(value, errorAt),
   ];
@@ -126,32 +124,8 @@ function refused(errors: readonly ConfigError[]): ParsedConfig {
 
 /** A single mistake can cause errors in all following lines. */
 const MAX_SYNTAX_ERRORS = 20;
-
-/** The dotted keys of a document with their offsets, in the order of the text. */
-function keyOffsets(document: Document): { key: string; offset: number }[] {
-  const found: { key: string; offset: number }[] = [];
-  visit(document, {
-    Pair: (_, pair, ancestors) => {
-      if (!isNode(pair.key) || !pair.key.range) return;
-      found.push({ key: [...ancestors.filter(isPair), pair].map((part) => String(part.key)).join('.'), offset: pair.key.range[0] });
-    },
-  });
-  return found;
-}
-
-function unresolvedAliases(document: Document): { source: string; offset: number }[] {
-  const anchors = new Set<string>();
-  const found: { source: string; offset: number }[] = [];
-  visit(document, {
-    Value: (_, { anchor }) => {
-      if (anchor) anchors.add(anchor);
-    },
-    Alias: (_, { source, range }) => {
-      if (!anchors.has(source)) found.push({ source, offset: range?.[0] ?? 0 });
-    },
-  });
-  return found;
-}
+/** Of one kind. Finding the position of an error takes time. */
+const MAX_ERRORS = 100;
 
 /** Errors of values that should be sections, and of unknown keys. */
 function sectionErrors(value: unknown, errorAt: ErrorAt): ConfigError[] {
@@ -165,6 +139,7 @@ function sectionErrors(value: unknown, errorAt: ErrorAt): ConfigError[] {
       return;
     }
     for (const [name, inner] of Object.entries(section)) {
+      if (errors.length >= MAX_ERRORS) return;
       if (known.includes(name)) walk(inner, [...path, name]);
       else errors.push(unknownKey([...path, name], errorAt));
     }
@@ -279,6 +254,7 @@ export function nearest(word: string, known: readonly string[]): string | null {
   let best: string | null = null;
   let fewest = (word.length < 4 ? 1 : Math.max(2, Math.floor(word.length / 3))) + 1;
   for (const candidate of known) {
+    if (Math.abs(word.length - candidate.length) >= fewest) continue;
     const edits = distance(word.toLowerCase(), candidate.toLowerCase());
     if (edits < fewest) {
       fewest = edits;

@@ -13,6 +13,13 @@ ops:
       token_file: /etc/edge-health/token
 `;
 
+t.test('a text that is refused before all of it was parsed has unknown secrets', async (t) => {
+  for (const text of [`a: &a 1\nb: [${'*a,'.repeat(51)}]`, `#${'x'.repeat(65_536)}`, '['.repeat(1000)]) {
+    t.equal(redactSecrets(text), null, text.slice(0, 20));
+    t.same(withSecretsOf(text, text), { text, missing: [] });
+  }
+});
+
 t.test('secrets are removed from a text, and everything else is preserved', async (t) => {
   const found = redactSecrets(FILE);
   t.same(found?.keys, ['ops.notify.webhook.url']);

@@ -1,5 +1,6 @@
-import { type Document, isAlias, isMap, isScalar, isSeq, type Node, parseDocument } from 'yaml';
+import { isAlias, isMap, isScalar, isSeq, type Node } from 'yaml';
 import { secretKeys } from './describe.ts';
+import { parseYaml, type Yaml, YamlLimit } from './yaml.ts';
 
 /** Placeholder for a secret value in a backup. A configuration that contains it is refused. */
 export const REDACTED = 'REDACTED';
@@ -20,26 +21,25 @@ interface Value {
   readonly value: unknown;
 }
 
-/** Greater than the depth of any key. It ends the recursion for an alias inside its own anchor. */
-const MAX_DEPTH = 16;
-
-/** The scalar values of a document with their dotted keys. */
-function valuesOf(document: Document): Value[] {
+/** The scalar values of a text with their dotted keys; null if it cannot be parsed. */
+function valuesOf(text: string): Value[] | null {
+  let yaml: Yaml;
+  try {
+    yaml = parseYaml(text);
+  } catch (error) {
+    if (error instanceof YamlLimit) return null;
+    throw error;
+  }
+  if (yaml.document.errors.length > 0) return null;
   const found: Value[] = [];
   const walk = (node: unknown, path: readonly string[]): void => {
-    if (path.length > MAX_DEPTH) return;
-    const target = isAlias(node) ? node.resolve(document) : node;
+    const target = isAlias(node) ? yaml.aliases.get(node) : node;
     if (isMap(target)) for (const { key, value } of target.items) walk(value, [...path, isScalar(key) ? String(key.value) : '?']);
     else if (isSeq(target)) for (const [index, item] of target.items.entries()) walk(item, [...path, String(index)]);
     else if (isScalar(target)) found.push({ key: path.join('.'), node: isAlias(node) ? node : target, value: target.value });
   };
-  walk(document.contents, []);
+  walk(yaml.document.contents, []);
   return found;
-}
-
-function parsed(text: string): Document | null {
-  const document = parseDocument(text, { prettyErrors: false, uniqueKeys: false, logLevel: 'silent' });
-  return document.errors.length > 0 ? null : document;
 }
 
 /** Replaces values in the text itself, so that comments and the order of the keys are preserved. */
@@ -61,9 +61,9 @@ function replaced(text: string, values: readonly (readonly [node: Node, replacem
  * the keys of the secrets; null if the text cannot be parsed, since the secrets in it are then unknown.
  */
 export function redactSecrets(text: string): { readonly text: string; readonly keys: readonly string[] } | null {
-  const document = parsed(text);
-  if (document === null) return null;
-  const secrets = valuesOf(document).filter(({ key, value }) => isSecretKey(key) && value !== null && value !== undefined);
+  const values = valuesOf(text);
+  if (values === null) return null;
+  const secrets = values.filter(({ key, value }) => isSecretKey(key) && value !== null && value !== undefined);
   let result = replaced(
     text,
     secrets.map(({ node }) => [node, REDACTED]),
@@ -76,9 +76,8 @@ export function redactSecrets(text: string): { readonly text: string; readonly k
 
 /** Inserts the secrets of the current configuration into a redacted text. `missing`: keys that the current configuration lacks as well. */
 export function withSecretsOf(text: string, current: string | null): { readonly text: string; readonly missing: readonly string[] } {
-  const document = parsed(text);
-  const known = new Map((current === null ? [] : valuesOf(parsed(current) ?? parseDocument(''))).map(({ key, value }) => [key, value]));
-  const redacted = (document === null ? [] : valuesOf(document)).filter(({ key, value }) => value === REDACTED && isSecretKey(key));
+  const known = new Map((current === null ? [] : (valuesOf(current) ?? [])).map(({ key, value }) => [key, value]));
+  const redacted = (valuesOf(text) ?? []).filter(({ key, value }) => value === REDACTED && isSecretKey(key));
   const has = ({ key }: Value): boolean => known.has(key) && known.get(key) !== null && known.get(key) !== REDACTED;
   return {
     text: replaced(

@@ -370,6 +370,12 @@ t.test('reload prints its result, and commands use the port in use', async (t) =
   t.match(refused.stderr, /not reloaded: the running configuration stays in force\n.*nonsense/);
   t.same(await restartNeeded(), [sentence], 'as of the last file that was taken');
 
+  writeFileSync(file, `${text}#${'x'.repeat(250_000)}`);
+  const large = command('reload');
+  t.equal(large.status, 78);
+  t.match(large.stderr, /not reloaded.*\n.*: 25\d{4} bytes; the limit is 65536 bytes/);
+  t.match((await service.json<StatusDocument>('/status')).config.problem, /the limit is 65536 bytes/);
+
   writeFileSync(file, text);
   t.match(command('reload'), { status: 0 });
   t.same(await restartNeeded(), []);

@@ -1,5 +1,8 @@
-import { readFile } from 'node:fs/promises';
+import { readRegularFile } from '../../../src/core/files/regular-file.ts';
 import type { Message } from '../message.ts';
+
+/** A token, a template or the certificates of an authority. */
+const MAX_BYTES = 1024 * 1024;
 
 export const CHANNEL_NAMES = ['webhook', 'command', 'email'] as const;
 export type ChannelName = (typeof CHANNEL_NAMES)[number];
@@ -29,14 +32,14 @@ export class Unusable extends Error {}
 export async function configured(key: string, file: string | null): Promise<string | null> {
   if (file === null) return null;
   try {
-    return await readFile(file, 'utf8');
+    return (await readRegularFile(file, MAX_BYTES)).toString();
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
+    const { code, message } = error as NodeJS.ErrnoException;
     const remedy =
       code === 'EACCES'
         ? `make it readable for the user of the scheduler: chgrp edge-health ${file}; chmod 640 ${file}`
         : 'correct the key or make the file';
-    throw new Unusable(`${key}: ${file} cannot be read (${code}); ${remedy}`);
+    throw new Unusable(`${key}: ${file} cannot be read (${code ?? message}); ${remedy}`);
   }
 }
 

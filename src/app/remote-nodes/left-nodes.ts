@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs';
 import { writeAtomically } from '../../core/files/atomic-file.ts';
+import { readRegularFileSync } from '../../core/files/regular-file.ts';
 import { isNodeName } from '../../core/node-name.ts';
 import type { Log } from '../../core/ports.ts';
 
@@ -7,6 +7,7 @@ import type { Log } from '../../core/ports.ts';
 const WRITE_AFTER_SECONDS = 5;
 /** Minimum delay between writes while changes continue. */
 const WRITE_AGAIN_SECONDS = 60;
+const MAX_BYTES = 1024 * 1024;
 
 /**
  * The remote nodes that left the graph, with the time in wall-clock milliseconds, stored in a file, so that they do not become stale
@@ -28,7 +29,7 @@ export class LeftNodes {
   read(): ReadonlyMap<string, number> {
     if (this.#pending) return this.#pending;
     try {
-      const entries = Object.entries(JSON.parse(readFileSync(this.#path, 'utf8')) as Record<string, unknown>);
+      const entries = Object.entries(JSON.parse(readRegularFileSync(this.#path, MAX_BYTES).toString()) as Record<string, unknown>);
       return new Map(entries.filter((entry): entry is [string, number] => isNodeName(entry[0]) && Number.isFinite(entry[1])));
     } catch {
       return new Map();
