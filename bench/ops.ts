@@ -1,6 +1,6 @@
 /** The scheduler with the default schedules beside a real service, for an hour. */
 import { spawn } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Cleanup } from '../testkit/cleanup.ts';
 import { ProcessMeter } from '../testkit/machine/process-meter.ts';
@@ -9,7 +9,7 @@ import { fetchJson } from './support/http.ts';
 import type { Outcome } from './support/outcome.ts';
 import { benchmark } from './support/program.ts';
 import { sysTree } from './support/sensor-tree.ts';
-import { startService } from './support/service-process.ts';
+import { type RunningService, startService } from './support/service-process.ts';
 import { pause } from './support/statistics.ts';
 
 /** Length as a multiple of the long measurement; an hour by default. */
@@ -37,17 +37,8 @@ interface Scheduler {
   readonly data: string;
 }
 
-async function startScheduler(cleanup: Cleanup, url: string, dataPath: string): Promise<Scheduler> {
-  const folder = cleanup.folderOnDisk();
-  const file = join(folder, 'ops.yaml');
-  const config = {
-    storage: { path: dataPath },
-    rest: { host: '127.0.0.1', port: Number(new URL(url).port) },
-    ops: { timezone: zoneWithMidnightNext(Date.now()) },
-  };
-  writeFileSync(file, JSON.stringify(config)); // JSON is valid YAML.
-  const runtime = cleanup.folderInMemory();
-  const child = spawn(join(ROOT, 'bin/edge-health'), ['ops', 'run', '--config', file], {
+async function startScheduler(cleanup: Cleanup, { configFile, runtime }: RunningService): Promise<Scheduler> {
+  const child = spawn(join(ROOT, 'bin/edge-health'), ['ops', 'run', '--config', configFile], {
     stdio: ['ignore', 'ignore', 'inherit'],
     env: { ...process.env, RUNTIME_DIRECTORY: runtime },
   });
@@ -79,8 +70,9 @@ function childrenMegabytes(pid: number): number {
 await benchmark('ops', async ({ cleanup, minutes, progress }): Promise<Outcome> => {
   const sys = await sysTree(cleanup);
   const dataPath = join(cleanup.folderOnDisk(), 'data');
-  const service = await startService(cleanup, { sysRoot: sys.path, dataPath });
-  const { data, pid } = await startScheduler(cleanup, service.url, dataPath);
+  const ops = { timezone: zoneWithMidnightNext(Date.now()) };
+  const service = await startService(cleanup, { sysRoot: sys.path, dataPath, ops });
+  const { data, pid } = await startScheduler(cleanup, service);
   const meter = new ProcessMeter(pid);
   const seconds = minutes * 60 * LENGTH_FACTOR;
   await pause(Math.min(SETTLE_SECONDS, seconds / 2));

@@ -11,7 +11,7 @@ import { backupFolder, backupsIn, freeName, newestFirst, prune, removePartials }
 import { readArchive } from './backup/read-archive.ts';
 import { writeArchive } from './backup/write-archive.ts';
 import { makeFolder } from './lib/files.ts';
-import type { Job, JobContext, JobResult } from './lib/job.ts';
+import { type Job, type JobContext, type JobResult, UsageError } from './lib/job.ts';
 
 export const backupLogs: Job = {
   name: 'backup_logs',
@@ -25,6 +25,7 @@ ops.backup.keep removed. Files with secrets are left out. restore_backup restore
   options: { 'dry-run': { type: 'boolean' } },
   positionals: 0,
   run: async (context, { options }) => {
+    if (!context.rest.isLocal) throw new UsageError('backup_logs copies the database of this machine; omit --url');
     if (options['dry-run']) return previewOf(context);
     return backUp(context).catch((error: Error) => failureOf(error, context));
   },

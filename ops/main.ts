@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { type RestClient, serviceOf } from '../src/client/rest.ts';
-import { findService } from '../src/client/running-service.ts';
+import { localService } from '../src/client/running-service.ts';
 import { configPath, dataPath, isUnreadable, loadConfig } from '../src/config/load.ts';
 import { formatConfigError } from '../src/config/parse.ts';
 import type { Config } from '../src/config/schema.ts';
@@ -59,24 +59,26 @@ function helpOf({ help, summary, usage }: Job): string {
 Usage: edge-health ops ${usage}
 
 ${help === '' ? '' : `${help}\n`}  --config FILE   configuration; default: the one the service uses
-  --url URL       the service's address; default: that of the running service with this configuration
+  --url URL       address of the service, which receives the token; default: the service of this machine that runs
+                  with this configuration, over its Unix socket
   --json          one JSON document instead of text
 
 Nagios-compatible exit codes: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN or wrong usage.
 `;
 }
 
-function restOf(name: string, config: Config, url: string | null, running: () => string | null): RestClient {
+function restOf(name: string, config: Config, url: string | null, file: string): RestClient {
   if (url !== null && !/^https?:$/.test(URL.parse(url)?.protocol ?? ''))
     throw new UsageError(`--url is "${url}"; allowed: an address such as http://robot-7:5000`);
+  const base = url ?? localService(file, process.env);
   try {
-    return serviceOf(config.rest, url, running);
+    return serviceOf(config.rest, base);
   } catch (error) {
     const denied = permissionProblem(error, `ops ${name}`);
     if (denied !== null) throw new UsageError(`rest.token_file cannot be read: ${denied}`);
     // Without the token, the service refuses requests that need it. Everything else works, such as restoring a backup on a new machine.
     printProblem(`rest.token_file cannot be read: ${(error as Error).message}`);
-    return serviceOf({ ...config.rest, token_file: null }, url, running);
+    return serviceOf({ ...config.rest, token_file: null }, base);
   }
 }
 
@@ -104,7 +106,7 @@ function contextOf(command: Job, { options }: JobArguments, signal: AbortSignal)
     configFile: file,
     dataFolder,
     version: installed.version,
-    rest: restOf(command.name, config, text('url'), () => findService(file, process.env)?.url ?? null),
+    rest: restOf(command.name, config, text('url'), file),
     environment: process.env,
     trigger,
     signal,

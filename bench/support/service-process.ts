@@ -13,11 +13,19 @@ export interface Server {
   readonly startSeconds: number;
 }
 
+export interface RunningService extends Server {
+  readonly configFile: string;
+  /** Its RUNTIME_DIRECTORY. */
+  readonly runtime: string;
+}
+
 export interface ServiceSetup {
   /** Data folder; a new one on a disk by default. */
   readonly dataPath?: string;
   readonly sysRoot?: string;
   readonly publishFrequency?: number;
+  /** Section `ops` of the configuration. */
+  readonly ops?: object;
   /** Interval of the requests for the first health status. */
   readonly pollSeconds?: number;
 }
@@ -34,7 +42,7 @@ export function serviceNodeOptions(): string[] {
 }
 
 /** Starts the service as a user would, on a free port of the loopback address, and waits for its first health status. */
-export async function startService(cleanup: Cleanup, setup: ServiceSetup = {}): Promise<Server> {
+export async function startService(cleanup: Cleanup, setup: ServiceSetup = {}): Promise<RunningService> {
   const folder = cleanup.folderOnDisk();
   const port = await freePort();
   const config = {
@@ -43,6 +51,7 @@ export async function startService(cleanup: Cleanup, setup: ServiceSetup = {}): 
     rest: { host: '127.0.0.1', port },
     // The ROS 2 graph is measured separately, in a test network, because other participants on the network would distort the figures here.
     ros: { transport: 'off' },
+    ...(setup.ops && { ops: setup.ops }),
   };
   const file = join(folder, 'config.yaml');
   writeFileSync(file, JSON.stringify(config)); // JSON is valid YAML.
@@ -66,5 +75,5 @@ export async function startService(cleanup: Cleanup, setup: ServiceSetup = {}): 
   } catch (error) {
     throw new Error(`${(error as Error).message}\n${log}`);
   }
-  return { child, pid: child.pid as number, url, startSeconds: (performance.now() - begun) / 1000 };
+  return { child, pid: child.pid as number, url, configFile: file, runtime, startSeconds: (performance.now() - begun) / 1000 };
 }

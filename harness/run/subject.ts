@@ -2,7 +2,7 @@ import * as fs from 'node:fs';
 import { createServer } from 'node:net';
 import { join, resolve } from 'node:path';
 import { type RestClient, serviceOf } from '../../src/client/rest.ts';
-import { findService } from '../../src/client/running-service.ts';
+import { localService } from '../../src/client/running-service.ts';
 import { configPath, loadConfig } from '../../src/config/load.ts';
 import { formatConfigError } from '../../src/config/parse.ts';
 import type { Config } from '../../src/config/schema.ts';
@@ -39,10 +39,9 @@ export interface SubjectOptions {
  */
 export async function subjectOf(options: SubjectOptions, print: (text: string) => void): Promise<Subject> {
   const { config, configFile, folder, isCheckout, url } = options;
-  if (url !== null) return { kind: 'url', unit: null, config, rest: restOf(config, url), supervisor: null };
+  if (url !== null) return { kind: 'url', unit: null, config, rest: restOf(config, url, configFile), supervisor: null };
   if (options.unit !== null || !isCheckout) {
-    const running = (): string | null => findService(configFile, process.env)?.url ?? null;
-    return { kind: 'unit', unit: options.unit ?? MAIN_UNIT, config, rest: restOf(config, null, running), supervisor: null };
+    return { kind: 'unit', unit: options.unit ?? MAIN_UNIT, config, rest: restOf(config, null, configFile), supervisor: null };
   }
   const supervisor = new ServiceSupervisor(folder);
   const file = join(folder, 'service.yaml');
@@ -56,7 +55,7 @@ export async function subjectOf(options: SubjectOptions, print: (text: string) =
     fs.writeFileSync(file, `${JSON.stringify(own, null, 2)}\n`);
     supervisor.start(file);
   }
-  return { kind: 'started', unit: null, config: own, rest: restOf(own, null), supervisor };
+  return { kind: 'started', unit: null, config: own, rest: restOf(own, null, file), supervisor };
 }
 
 /** The given file, otherwise that of the unit's role, otherwise the one that the service uses. */
@@ -73,11 +72,11 @@ export function loaded(file: string): Config {
   throw new Refusal(EXIT.config, `the configuration has errors:\n${result.errors.map(formatConfigError).join('\n')}`);
 }
 
-function restOf(config: Config, url: string | null, running?: () => string | null): RestClient {
+function restOf(config: Config, url: string | null, configFile: string): RestClient {
   if (url !== null && !/^https?:$/.test(URL.parse(url)?.protocol ?? ''))
     throw new Refusal(EXIT.usage, `--url is "${url}"; allowed: an address such as http://robot-7:5000`);
   try {
-    return serviceOf(config.rest, url, running);
+    return serviceOf(config.rest, url ?? localService(configFile, process.env));
   } catch (error) {
     throw new Refusal(EXIT.config, `rest.token_file cannot be read: ${(error as Error).message}`);
   }

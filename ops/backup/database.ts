@@ -121,7 +121,7 @@ async function copyFile({ dataFolder, signal, space, target }: FetchOptions): Pr
     const { errcode, message } = error as Error & { errcode?: number };
     if (errcode === undefined) throw error;
     if (errcode % 256 === BUSY)
-      throw new TryLater(`another process has the database ${path} open, but the service does not respond over REST`);
+      throw new TryLater(`another process has the database ${path} open, but no service responds that runs with this configuration`);
     if (errcode % 256 === FULL) throw new NotEnoughSpace(`not enough disk space for a copy of ${path}; remove what is not needed there`);
     throw new NoDatabase(damaged(message, path));
   }

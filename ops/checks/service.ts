@@ -41,10 +41,8 @@ export function evaluateNoAnswer(answer: Exclude<ServiceAnswer, { kind: 'answer'
   if (answer.kind === 'refused' && (answer.httpStatus === 401 || answer.httpStatus === 403))
     return unknown(`a token is required (${answer.why})`, 'set rest.token_file to a file that this user may read');
   if (answer.kind === 'refused') return critical(`its status cannot be read (${answer.why})`, JOURNAL);
-  if (unitActive === true)
-    return critical(`its unit is active, but there is no response (${answer.why})`, `compare rest.host and rest.port with ${RESTART}`);
-  const remedy =
-    unitActive === false ? 'see its unit: systemctl status edge-health' : 'start it, or compare --url, rest.host and rest.port';
+  if (unitActive === true) return critical(`its unit is active, but there is no response (${answer.why})`, RESTART);
+  const remedy = unitActive === false ? 'see its unit: systemctl status edge-health' : 'start it, or see --config and --url';
   return critical(`no response (${answer.why})`, remedy);
 }
 

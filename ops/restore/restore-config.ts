@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { type RestClient, serviceOf } from '../../src/client/rest.ts';
 import { hasRootHelper, requestFromRoot } from '../../src/client/root-helper.ts';
-import { findService } from '../../src/client/running-service.ts';
+import { localService } from '../../src/client/running-service.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { parseConfig } from '../../src/config/parse.ts';
 import { type ConfigFile, configDiff, configFate, replaceConfig } from '../../src/config/replace.ts';
@@ -84,5 +84,5 @@ export async function restoreConfig(
 /** Returns a client for the restored configuration, which may have a different port or token. */
 export function restClientNow({ configFile, environment, rest }: JobContext): RestClient {
   const loaded = loadConfig(configFile);
-  return loaded.ok ? serviceOf(loaded.config.rest, null, () => findService(configFile, environment)?.url ?? null) : rest;
+  return loaded.ok ? serviceOf(loaded.config.rest, localService(configFile, environment)) : rest;
 }

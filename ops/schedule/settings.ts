@@ -1,5 +1,5 @@
 import { serviceOf } from '../../src/client/rest.ts';
-import { findService } from '../../src/client/running-service.ts';
+import { localService } from '../../src/client/running-service.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import type { JobContext } from '../lib/job.ts';
 
@@ -21,7 +21,7 @@ export function reloadSettings(
   const { config } = loaded;
   if (config.storage.path !== former.storage.path) log('warning', 'storage.path changes with a restart: systemctl restart edge-health-ops');
   try {
-    return { config, rest: serviceOf(config.rest, url, () => findService(configFile, environment)?.url ?? null) };
+    return { config, rest: serviceOf(config.rest, url ?? localService(configFile, environment)) };
   } catch (error) {
     log('error', 'rest.token_file not readable; previous token kept', { error: (error as Error).message });
     return { config, rest: formerRest };

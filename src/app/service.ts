@@ -50,6 +50,8 @@ export interface ServiceOptions {
   readonly config: Config;
   readonly configFile: string;
   readonly dataPath: string;
+  /** Path of the Unix socket of the REST API; null: no folder for it. */
+  readonly restSocket: string | null;
   /** Folders with `reports/`, the data folder first. */
   readonly reportFolders: readonly string[];
   /** Namespace and name of the monitor on the ROS 2 graph. */
@@ -263,6 +265,7 @@ export class Service {
     try {
       const address = await this.#rest.start();
       const past = await this.#store.start();
+      await this.#listenOnSocket();
       this.#live.addNames(past.nodes);
       for (const alert of past.openAlerts) this.#live.setAlert(alert);
       if (past.openAlerts.length > 0) log('notice', 'open alerts restored', { count: past.openAlerts.length });
@@ -280,6 +283,15 @@ export class Service {
       await this.stop();
       throw error;
     }
+  }
+
+  /** Only after the store has locked the data folder: a second instance must not replace the socket. Without it, the service continues. */
+  async #listenOnSocket(): Promise<void> {
+    const { log, restSocket: path } = this.#options;
+    if (path === null) return;
+    await this.#rest.listenOnSocket(path).catch(({ message }: Error) => {
+      log('error', 'REST socket not opened; commands of this machine need --url', { path, error: message });
+    });
   }
 
   /** Stops sampling, publishes pending alerts, closes REST and writes everything pending. */

@@ -3,7 +3,8 @@ import { servicePorts, View, type ViewOptions } from './view.ts';
 
 t.test('each port of a domain has its purpose, sorted by port with Unix sockets last', async (t) => {
   const udp = (port: number, address = '0.0.0.0') => ({ protocol: 'udp' as const, address, port });
-  const sockets = [udp(40_123), { protocol: 'unix' as const, path: '/run/edge-health/control.sock' }, udp(7911), udp(7900), udp(7910)];
+  const unix = (name: string) => ({ protocol: 'unix' as const, path: `/run/edge-health/${name}` });
+  const sockets = [udp(40_123), unix('control.sock'), unix('rest.sock'), udp(7911), udp(7900), udp(7910)];
   const rest = { address: '::', family: 'IPv6', port: 5000 };
   t.same(
     servicePorts(rest, sockets, 2).map(({ address, port, purpose }) => `${address} ${port} ${purpose}`),
@@ -14,6 +15,7 @@ t.test('each port of a domain has its purpose, sorted by port with Unix sockets 
       '0.0.0.0 7911 ROS 2 samples and services',
       "0.0.0.0 40123 ROS 2, sending from a port of the kernel's choice",
       '/run/edge-health/control.sock null requests of this machine, such as edge-health nodes forget',
+      '/run/edge-health/rest.sock null REST API for programs of this machine',
     ],
   );
   t.same(servicePorts(null, [], null), []);

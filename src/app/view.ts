@@ -291,8 +291,12 @@ const PORTS_PER_DOMAIN = 250;
 export function servicePorts(rest: AddressInfo | null, sockets: readonly OpenSocket[], domainId: number | null): Port[] {
   const tcp: Port[] = rest === null ? [] : [{ protocol: 'tcp', address: rest.address, port: rest.port, purpose: 'REST API and dashboard' }];
   const others = sockets.map((socket): Port => {
-    if (socket.protocol === 'unix')
-      return { protocol: 'unix', address: socket.path, port: null, purpose: 'requests of this machine, such as edge-health nodes forget' };
+    if (socket.protocol === 'unix') {
+      const purpose = socket.path.endsWith('/control.sock')
+        ? 'requests of this machine, such as edge-health nodes forget'
+        : 'REST API for programs of this machine';
+      return { protocol: 'unix', address: socket.path, port: null, purpose };
+    }
     return { ...socket, purpose: purposeOf(domainId === null ? null : socket.port - FIRST_PORT - PORTS_PER_DOMAIN * domainId) };
   });
   return [...tcp, ...others.sort((a, b) => (a.port ?? Infinity) - (b.port ?? Infinity))];

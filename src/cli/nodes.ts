@@ -1,6 +1,6 @@
 import { userInfo } from 'node:os';
 import { type RestClient, ServiceRefused, serviceOf } from '../client/rest.ts';
-import { findService, notRunningHint } from '../client/running-service.ts';
+import { localService, notRunningHint } from '../client/running-service.ts';
 import { configPath, isUnreadable, loadConfig } from '../config/load.ts';
 import { DEFAULT_CONFIG } from '../config/schema.ts';
 import { exchange } from '../core/platform/local-socket.ts';
@@ -22,7 +22,8 @@ export const nodes: Command = {
                   is listed again. Allowed for root and members of the group edge-health, in a checkout for the
                   user who runs the service; only on the machine of the service
   forget --stale  the same for every stale remote node
-  --url URL       address of the service; default: the address of the service that runs with the configuration
+  --url URL       address of the service, which receives the token; default: the service of this machine that runs
+                  with the configuration, over its Unix socket
   --config FILE   configuration of the service, with its port and token
   --json          print the nodes as in /status, or the response to forget, as JSON
 
@@ -43,8 +44,7 @@ Exit codes: 0 done, 1 not forgotten, 64 wrong usage, 69 service not reachable, 7
     let service: RestClient | null = null;
     let document: StatusDocument;
     try {
-      const running = (): string | null => findService(file, process.env)?.url ?? null;
-      service = serviceOf(loaded.ok ? loaded.config.rest : DEFAULT_CONFIG.rest, url, running);
+      service = serviceOf((loaded.ok ? loaded.config : DEFAULT_CONFIG).rest, url ?? localService(file, process.env));
       document = await service.json<StatusDocument>('/status');
     } catch (error) {
       const { cause, message } = error as Error & { cause?: { code?: string } };

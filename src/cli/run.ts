@@ -1,9 +1,15 @@
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Service } from '../app/service.ts';
 import { UnusableToken } from '../app/token.ts';
-import { addressOf } from '../client/rest.ts';
-import { announceService, type ReloadOutcome, runningFolder, withdrawService, writeReloadOutcome } from '../client/running-service.ts';
+import {
+  announceService,
+  REST_SOCKET,
+  type ReloadOutcome,
+  runningFolder,
+  withdrawService,
+  writeReloadOutcome,
+} from '../client/running-service.ts';
 import { configPath, dataPath, loadConfig } from '../config/load.ts';
 import { formatConfigError } from '../config/parse.ts';
 import { reloaded } from '../config/reload.ts';
@@ -69,6 +75,8 @@ Exit codes: 0 stopped by a signal, 1 failed, 64 wrong usage, 75 data folder in u
     const problem = prepareDataFolder(data, process.env);
     if (problem !== null) logger.log('error', `storage.path: ${problem.text}`);
     if (problem?.isMissing) return EXIT.config;
+    const folder = runningFolder(file, process.env);
+    if (folder === null) logger.log('error', 'no folder for the sockets of this service; commands of this machine need --url');
     const signals = new Signals();
     let service: Service;
     try {
@@ -76,6 +84,7 @@ Exit codes: 0 stopped by a signal, 1 failed, 64 wrong usage, 75 data folder in u
         config,
         configFile: resolve(file),
         dataPath: data,
+        restSocket: folder && join(folder, REST_SOCKET),
         // The harness of the package always writes below its own data folder.
         reportFolders: [...new Set([data, ...(isPackage ? [installed.dataFolder] : [])])],
         names,
@@ -95,13 +104,12 @@ Exit codes: 0 stopped by a signal, 1 failed, 64 wrong usage, 75 data folder in u
       logger.log('error', (error as Error).message);
       return EXIT.config;
     }
-    const folder = runningFolder(file, process.env);
     let reloads = 0;
     let writing = Promise.resolve(); // The writes are queued; an outcome that is no longer the last is skipped.
     signals.onReload = () => {
       const outcome = { reloads: ++reloads, ...reload(service, config, file, logger, ros?.logLevel ?? null) };
       writing = writing
-        .then(() => (outcome.reloads === reloads ? writeReloadOutcome(folder, outcome) : undefined))
+        .then(() => (folder !== null && outcome.reloads === reloads ? writeReloadOutcome(folder, outcome) : undefined))
         .catch((error: Error) => logger.log('warning', 'reload result not written', { error: error.message }));
     };
     let hasStarted = false;
@@ -109,6 +117,10 @@ Exit codes: 0 stopped by a signal, 1 failed, 64 wrong usage, 75 data folder in u
     try {
       const port = (await service.start())?.port;
       hasStarted = true;
+      if (folder !== null)
+        await announceService(folder, file).catch((error: Error) =>
+          logger.log('error', 'service not announced; commands of this machine need --url', { error: error.message }),
+        );
       const { host: given } = config.rest;
       const host = given === null || given === '0.0.0.0' || given === '::' ? 'localhost' : given;
       const at = port === undefined ? 'none yet' : `http://${host.includes(':') ? `[${host}]` : host}:${port}/`;
@@ -116,10 +128,8 @@ Exit codes: 0 stopped by a signal, 1 failed, 64 wrong usage, 75 data folder in u
         config: file,
         data,
       });
-      void announceService(folder, { config: resolve(file), url: addressOf(config.rest, port ?? config.rest.port) }).catch((error: Error) =>
-        logger.log('warning', 'port not announced; commands use rest.port of the configuration', { error: error.message }),
-      );
     } catch (error) {
+      if (folder !== null) await withdrawService(folder);
       logger.log('error', (error as Error).message);
       return (error as Error).name === 'DataFolderInUse' ? EXIT.inUse : EXIT.failure;
     }
@@ -127,8 +137,8 @@ Exit codes: 0 stopped by a signal, 1 failed, 64 wrong usage, 75 data folder in u
     const signal = await signals.ended;
     stopReleasing();
     logger.log('notice', `received ${signal}, shutting down`);
-    void withdrawService(folder);
     await service.stop();
+    if (folder !== null) await withdrawService(folder);
     return EXIT.ok;
   },
 };

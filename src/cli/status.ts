@@ -1,5 +1,5 @@
 import { type RestClient, ServiceRefused, serviceOf } from '../client/rest.ts';
-import { findService, notRunningHint } from '../client/running-service.ts';
+import { localService, notRunningHint } from '../client/running-service.ts';
 import { configPath, isUnreadable, loadConfig } from '../config/load.ts';
 import { DEFAULT_CONFIG } from '../config/schema.ts';
 import { type Alert, nodeOfAlertId } from '../core/alerts/alert.ts';
@@ -17,7 +17,8 @@ const EXIT = { OK: 0, WARNING: 1, ERROR: 2, CRITICAL: 2, UNKNOWN: 3 } as const;
 export const status: Command = {
   summary: 'Show the state of the running service and of this machine',
   usage: 'status [--url URL] [--config FILE] [--json | --ports]',
-  help: `  --url URL       address of the service; default: the address of the service that runs with the configuration
+  help: `  --url URL       address of the service, which receives the token; default: the service of this machine that runs
+                  with the configuration, over its Unix socket
   --config FILE   configuration of the service, with its port and token
   --json          print /status, /health and /alerts as one JSON document
   --ports         print the open ports and sockets of the service, and from where they can be reached
@@ -33,8 +34,7 @@ Exit codes (Nagios-compatible): 0 OK, 1 WARNING, 2 ERROR or CRITICAL, 3 UNKNOWN 
     let answers: Answers;
     try {
       const config = loaded.ok ? loaded.config : DEFAULT_CONFIG;
-      const running = findService(file, process.env)?.url ?? null;
-      service = serviceOf(config.rest, url, () => running);
+      service = serviceOf(config.rest, url ?? localService(file, process.env));
       answers = await readAnswers(service);
     } catch (error) {
       const { cause: inner, message } = error as Error & { cause?: { code?: string; message?: string } };
@@ -47,7 +47,10 @@ Exit codes (Nagios-compatible): 0 OK, 1 WARNING, 2 ERROR or CRITICAL, 3 UNKNOWN 
       else if (!loaded.ok) printProblem(`edge-health: ${cause}; the configuration has errors: edge-health check-config`);
       else if (error instanceof ServiceRefused) printProblem(`edge-health: ${cause}`);
       else if (base === null) printProblem(`edge-health: rest.token_file: ${cause}`);
-      else printProblem(`edge-health: no response from the service at ${base}: ${cause}${url === null ? notRunningHint() : ''}`);
+      else
+        printProblem(
+          `edge-health: ${inner ? `no response from the service at ${base}: ${cause}` : cause}${url === null ? notRunningHint() : ''}`,
+        );
       return EXIT.UNKNOWN;
     }
     const { base } = service;
@@ -81,7 +84,7 @@ function portsPage(ports: StatusDocument['ports']): string[] {
   const rows = ports.map(({ address, port, protocol, purpose }) => {
     const isLoopback = address.startsWith('127.') || address === '::1';
     const hosts = isLoopback ? 'this host' : address.startsWith('239.') ? 'the local network' : 'every host';
-    const reach = protocol === 'unix' ? "the service's user and group" : hosts;
+    const reach = protocol !== 'unix' ? hosts : address.endsWith('/control.sock') ? "the service's user and group" : 'this host';
     const host = address.includes(':') && port !== null ? `[${address}]` : address;
     return [protocol, port === null ? host : `${host}:${port}`, reach, purpose];
   });

@@ -2,7 +2,6 @@ import * as http from 'node:http';
 import { urlToHttpOptions } from 'node:url';
 import type { Config } from '../config/schema.ts';
 import { readRegularFileSync } from '../core/files/regular-file.ts';
-import { localAddress } from '../core/platform/local-address.ts';
 
 const MAX_TOKEN_BYTES = 4096;
 
@@ -34,7 +33,7 @@ function problemOf(body: string): { code?: string; detail?: string } | null {
 }
 
 export interface RestOptions {
-  /** `http://127.0.0.1:5000`, or `unix:/run/edge-health/rest.sock`. */
+  /** `http://127.0.0.1:5000`, or `unix:/run/edge-health/rest.sock`; a function may throw ServiceUnreachable. */
   readonly base: string | (() => string);
   /** Sent as bearer token; null: none. */
   readonly token: string | null | (() => string | null);
@@ -56,7 +55,7 @@ export interface Page<T> {
 }
 
 const TIMEOUT_SECONDS = 5;
-/** Ten times the largest page. While the service is stopped, any user of this machine can listen on its port. */
+/** Ten times the largest page. Any program may respond at the address of --url. */
 const MAX_BYTES = 32e6;
 
 /** Client of the service's REST API. It uses node:http because fetch takes 14 MB of memory. */
@@ -69,9 +68,22 @@ export class RestClient {
     this.#token = typeof token === 'function' ? token : () => token;
   }
 
-  /** Base URL without a slash at the end. */
+  /** Base URL without a slash at the end, for messages. */
   get base(): string {
+    try {
+      return this.#url;
+    } catch {
+      return 'this machine';
+    }
+  }
+
+  get #url(): string {
     return this.#base().replace(/\/$/, '');
+  }
+
+  /** Whether it is reached over its Unix socket, where no other user's program can respond. */
+  get isLocal(): boolean {
+    return !/^https?:/.test(this.base);
   }
 
   /** The parsed body of a 2xx response. Throws ServiceUnreachable or ServiceRefused. */
@@ -124,7 +136,7 @@ export class RestClient {
     path: string,
     { headers = {}, signal, timeoutSeconds = TIMEOUT_SECONDS }: RequestOptions = {},
   ): Promise<http.IncomingMessage> {
-    const { base } = this;
+    const base = this.#url;
     const target = base.startsWith('unix:') ? { socketPath: base.slice('unix:'.length), path } : urlToHttpOptions(new URL(base + path));
     // Loaded on demand: node:https loads TLS, which takes 3 MB that the service itself does not need.
     const { request } = base.startsWith('https:') ? process.getBuiltinModule('node:https') : http;
@@ -154,20 +166,8 @@ export class RestClient {
   }
 }
 
-/**
- * Base URL of the service of a configuration, for a program on this machine; `port` is the actual port. The host is not localhost, because a
- * machine may be unable to resolve that name.
- */
-export function addressOf({ host }: Config['rest'], port: number): string {
-  const address = localAddress(host);
-  return `http://${address.includes(':') ? `[${address}]` : address}:${port}`;
-}
-
-/**
- * A client for the service of a configuration, from this machine. Its address is `url`, otherwise that of the running service (`running`),
- * otherwise the configured one. Throws if the token cannot be read.
- */
-export function serviceOf(rest: Config['rest'], url: string | null, running: () => string | null = () => null): RestClient {
+/** A client for a service, with the token of a configuration. `base`: as in RestOptions. Throws if the token cannot be read. */
+export function serviceOf(rest: Config['rest'], base: RestOptions['base']): RestClient {
   const { token_file } = rest;
   const read = (): string | null => (token_file === null ? null : readRegularFileSync(token_file, MAX_TOKEN_BYTES).toString().trim());
   let token = read();
@@ -180,5 +180,5 @@ export function serviceOf(rest: Config['rest'], url: string | null, running: () 
     }
     return token;
   };
-  return new RestClient({ base: () => url ?? running() ?? addressOf(rest, rest.port), token: current });
+  return new RestClient({ base, token: current });
 }

@@ -1,9 +1,10 @@
-import { closeSync, constants, fstatSync, openSync, readdirSync, readFileSync, readSync, rm, rmdir } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { closeSync, constants, fstatSync, lstatSync, openSync, readdirSync, readFileSync, readSync, rm, rmdir, type Stats } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { writeAtomically } from '../core/files/atomic-file.ts';
 import { installation } from '../core/files/installation.ts';
 import { isPrivate, privateFolderInMemory, runtimeFolder, shortName } from '../core/files/runtime-folder.ts';
+import { ServiceUnreachable } from './rest.ts';
 
 /** File of a running service, by which local commands find it even after its configuration was edited. */
 export interface RunningService {
@@ -12,8 +13,6 @@ export interface RunningService {
   readonly started: number;
   /** Absolute path of the configuration file. */
   readonly config: string;
-  /** Base URL of the REST API for local programs. */
-  readonly url: string;
 }
 
 /** Result of the last reload. */
@@ -26,25 +25,27 @@ export interface ReloadOutcome {
   readonly restart_needed: readonly string[];
 }
 
+/** The Unix socket of the REST API, in the service's runtime folder. */
+export const REST_SOCKET = 'rest.sock';
 const SERVICE_FILE = 'service.json';
 const RELOAD_FILE = 'reload.json';
 const READABLE_BY_ALL = 0o644;
 const MAX_BYTES = 1024 * 1024;
 const UNIT_FOLDER = /^edge-health/;
 
-/** Folder of a service without systemd, for commands of the same user. It is named after the path of the configuration file. */
-const IN_MEMORY = `/dev/shm/edge-health-${process.getuid?.() ?? 0}-service-`;
-const folderInMemory = (configFile: string): string => IN_MEMORY + shortName(resolve(configFile));
+const IN_MEMORY = /^\/dev\/shm\/edge-health-\d+-service-/;
+const ownUid = (): number => process.getuid?.() ?? 0;
 
-/** systemd's runtime folder, otherwise one that no other user can write to. It may be missing. */
-export function runningFolder(configFile: string, environment: NodeJS.ProcessEnv): string {
-  return runtimeFolder(environment) ?? folderInMemory(configFile);
+/** Folder of a service without systemd, for commands of the same user. It is named after the path of the configuration file. */
+const folderInMemory = (configFile: string, uid: number): string => `/dev/shm/edge-health-${uid}-service-${shortName(resolve(configFile))}`;
+
+/** systemd's runtime folder, otherwise a new one that only this user can open. Null: it cannot be created, or another user owns it. */
+export function runningFolder(configFile: string, environment: NodeJS.ProcessEnv): string | null {
+  return runtimeFolder(environment) ?? privateFolderInMemory(folderInMemory(configFile, ownUid()));
 }
 
-export async function announceService(folder: string, service: Pick<RunningService, 'config' | 'url'>): Promise<void> {
-  if (folder === folderInMemory(service.config) && privateFolderInMemory(folder) === null)
-    throw new Error(`${folder} cannot be created, or another user owns it`);
-  const document: RunningService = { pid: process.pid, started: startTime(process.pid) ?? 0, ...service };
+export async function announceService(folder: string, configFile: string): Promise<void> {
+  const document: RunningService = { pid: process.pid, started: startTime(process.pid) ?? 0, config: resolve(configFile) };
   await writeAtomically(join(folder, SERVICE_FILE), `${JSON.stringify(document)}\n`, { mode: READABLE_BY_ALL });
 }
 
@@ -52,27 +53,77 @@ export async function writeReloadOutcome(folder: string, outcome: Omit<ReloadOut
   await writeAtomically(join(folder, RELOAD_FILE), `${JSON.stringify({ pid: process.pid, ...outcome } satisfies ReloadOutcome)}\n`);
 }
 
-/** Never rejects. */
+/** Removes the files of this process, after its socket was closed. Never rejects. */
 export async function withdrawService(folder: string): Promise<void> {
-  for (const name of [SERVICE_FILE, RELOAD_FILE]) await promisify(rm)(join(folder, name), { force: true }).catch(() => undefined);
-  if (folder.startsWith(IN_MEMORY)) await promisify(rmdir)(folder).catch(() => undefined);
+  for (const file of [join(folder, SERVICE_FILE), join(folder, RELOAD_FILE)]) {
+    const isOwn = read<{ pid: number }>(file)?.value.pid === process.pid;
+    if (isOwn) await promisify(rm)(file, { force: true }).catch(() => undefined);
+  }
+  if (IN_MEMORY.test(folder)) await promisify(rmdir)(folder).catch(() => undefined);
 }
 
-/** The service that runs with a configuration file, and its runtime folder; null: none. `run`: parent of the units' runtime folders. */
+/**
+ * The service that runs with a configuration file, and its runtime folder; null: none. A folder in which another user could have created
+ * files is ignored. `run`: parent of the units' runtime folders.
+ */
 export function findService(
   configFile: string,
   environment: NodeJS.ProcessEnv,
   run = '/run',
 ): (RunningService & { readonly folder: string }) | null {
   const own = runtimeFolder(environment);
-  const inMemory = folderInMemory(configFile);
-  const folders = [...(own ? [own] : []), ...unitFolders(run), ...(isPrivate(inMemory) ? [inMemory] : [])];
+  const inMemory = inMemoryUsers(configFile).map((uid) => ({ uid, folder: folderInMemory(configFile, uid) }));
+  const folders = [
+    ...[...(own ? [own] : []), ...unitFolders(run)].filter(isProtected),
+    ...inMemory.filter(({ folder, uid }) => isPrivate(folder, uid)).map(({ folder }) => folder),
+  ];
   for (const folder of folders) {
     const { value: service, uid } = read<RunningService>(join(folder, SERVICE_FILE)) ?? {};
-    if (service?.config === resolve(configFile) && /^https?:\/\//.test(service.url) && isProcessOf(service, uid))
-      return { ...service, folder };
+    if (service?.config === resolve(configFile) && isProcessOf(service, uid)) return { ...service, folder };
   }
   return null;
+}
+
+/**
+ * Returns the base URL of the service of this machine that runs with a configuration file, for RestClient. The URL is that of its Unix
+ * socket, because any user could listen on its TCP port while it is stopped. Throws ServiceUnreachable if the service is not running or
+ * the socket may be another user's.
+ */
+export function localService(configFile: string, environment: NodeJS.ProcessEnv, run?: string): () => string {
+  return () => {
+    const service = findService(configFile, environment, run);
+    if (service === null) throw new ServiceUnreachable(`no service found that runs with ${configFile}`);
+    const path = join(service.folder, REST_SOCKET);
+    const socket = statsOf(path);
+    if (socket === null) throw new ServiceUnreachable(`the service has no socket ${path}; see its log for the reason`);
+    if (!socket.isSocket() || socket.uid !== statsOf(service.folder)?.uid)
+      throw new ServiceUnreachable(`${path} is not a socket of the service's user`);
+    return `unix:${path}`;
+  };
+}
+
+/** The users whose folders in memory are used: this one. Root trusts the owner of the configuration file as well. */
+function inMemoryUsers(configFile: string): number[] {
+  const owner = ownUid() === 0 ? statsOf(configFile)?.uid : undefined;
+  return [...new Set([ownUid(), owner ?? ownUid()])];
+}
+
+/** Whether only root, this user, or the user to whom systemd gave a folder can create files there. */
+function isProtected(folder: string): boolean {
+  const isClosed = (path: string, users: readonly number[] | null): boolean => {
+    const stats = statsOf(path);
+    return stats?.isDirectory() === true && (stats.mode & 0o022) === 0 && (users?.includes(stats.uid) ?? true);
+  };
+  return isClosed(folder, [0, ownUid()]) || (isClosed(folder, null) && isClosed(dirname(folder), [0]));
+}
+
+/** Of the file itself, if it is a link; null: it cannot be read. */
+function statsOf(path: string): Stats | null {
+  try {
+    return lstatSync(path);
+  } catch {
+    return null;
+  }
 }
 
 /** Result of the last reload of the service with this process id; null: it was not reloaded. */

@@ -1,10 +1,12 @@
 import { EventEmitter, once } from 'node:events';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
+import { join } from 'node:path';
 import t, { type Test } from 'tap';
+import { temporaryFolder } from '../../testkit/folder.ts';
 import { until } from '../../testkit/wait.ts';
 import { Connections, type ConnectionsOptions, type Serve } from './connections.ts';
-import { PIECE_BYTES, TurnQueue, waitForDrain } from './context.ts';
+import { markAsUnix, PIECE_BYTES, TurnQueue, waitForDrain } from './context.ts';
 
 const WORK_MS = 2;
 
@@ -124,6 +126,24 @@ async function sendForever(response: ServerResponse): Promise<void> {
   }
 }
 
+t.test('a client of the Unix socket that stops reading is dropped', async (t) => {
+  const path = join(temporaryFolder(t), 'rest.sock');
+  const server = createServer().on('connection', markAsUnix);
+  const connections = new Connections(server, {
+    max: 8,
+    serve: (_request, response) => void sendForever(response),
+    turns: new TurnQueue(),
+    writeSeconds: 0.2,
+  });
+  await new Promise<void>((resolve) => server.listen(path, resolve));
+  t.teardown(() => server.close());
+  const socket = connect(path);
+  t.teardown(() => socket.destroy());
+  socket.pause().write(REQUEST);
+  await until('it is dropped', () => connections.dropped === 1);
+  t.equal(connections.count, 0);
+});
+
 t.test('a client that stops reading is dropped even if it sends requests; a slow reader is not', async (t) => {
   const dropped: ServerResponse[] = [];
   const { port, connections } = await listening(t, (_request, response) => void sendForever(response), {
@@ -237,6 +257,14 @@ class Clients {
     return socket;
   }
 
+  openUnix(): FakeSocket {
+    const socket = new FakeSocket('');
+    markAsUnix(socket as unknown as Socket);
+    this.#sockets.push(socket);
+    this.#server.emit('connection', socket);
+    return socket;
+  }
+
   /** Opens a connection whose request is being served; the client has not read `unread` bytes of the response. */
   serve(address: string, unread = 0): FakeSocket {
     const socket = this.open(address);
@@ -283,6 +311,13 @@ t.test('remote clients cannot block connections of this host', async (t) => {
   t.match(clients.open('127.0.0.1').answer, /503/, 'beyond the reserve, this host is limited as well');
   remote[0]?.destroy();
   t.equal(clients.open('127.0.0.1').answer, '');
+});
+
+t.test('a connection over the Unix socket is one of this host', async (t) => {
+  const clients = new Clients(t);
+  for (const n of [1, 2]) many(4, () => clients.serve(`198.51.100.${n}`));
+  t.match(clients.open('').answer, /503/, 'a TCP connection whose address is not known any more is none');
+  t.equal(clients.openUnix().answer, '');
 });
 
 t.test('a new connection replaces the longest stalled one, not one that is being read or that waits for the service', async (t) => {

@@ -74,6 +74,11 @@ export class Connections {
   constructor(server: Server, options: ConnectionsOptions) {
     this.#options = options;
     this.#writeMs = (options.writeSeconds ?? WRITE_SECONDS) * 1000;
+    this.add(server);
+  }
+
+  /** Serves the connections of a further server, within the same limits. */
+  add(server: Server): void {
     server.on('connection', (socket) => this.#opened(socket));
     server.on('request', (request, response) => this.#requested(request, response));
     // A request with an unknown Expect header is served like any other.

@@ -180,8 +180,22 @@ type Ends = Pick<Socket, 'localAddress' | 'remoteAddress'>;
 
 const withoutMapping = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/i, '');
 
-/** Whether a connection comes from this machine: from a loopback address, or from the same address that it was made to. */
-export function isLocal({ localAddress, remoteAddress }: Ends): boolean {
+/** Connections to the Unix socket. They have no address, like a TCP connection that was closed. */
+const unixConnections = new WeakSet<object>();
+
+export function markAsUnix(socket: Socket): void {
+  unixConnections.add(socket);
+}
+
+export const isUnix = (socket: object): boolean => unixConnections.has(socket);
+
+/**
+ * Whether a connection comes from this machine: over the Unix socket, from a loopback address, or from the same address that it was
+ * made to.
+ */
+export function isLocal(socket: Ends): boolean {
+  if (isUnix(socket)) return true;
+  const { localAddress, remoteAddress } = socket;
   if (remoteAddress === undefined) return false;
   const address = withoutMapping(remoteAddress);
   return address === '::1' || address.startsWith('127.') || remoteAddress === localAddress;

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import { isUnix } from './context.ts';
 import { ALLOW, CODES, methodNotAllowed, Problem, type ProblemCode } from './problem.ts';
 import { API_HEADERS } from './security.ts';
 
@@ -59,11 +60,14 @@ export function sendRawResponse(socket: Socket, problem: Problem, headers = ''):
   socket.once('close', () => clearTimeout(timer));
 }
 
-/** Closes a connection at once. If data was sent, it is reset, so that the kernel does not keep the unread data. */
+/**
+ * Closes a connection at once. If data was sent over TCP, it is reset, so that the kernel does not keep the unread data. Unread data of a
+ * Unix connection stays in the kernel until the client closes it.
+ */
 export function cutOff(socket: Socket): void {
   // libuv does not reset a socket that it is shutting down. Node would then leave the socket open without a reference to it.
   const isShuttingDown = socket.writableEnded && !socket.writableFinished;
-  if (socket.bytesWritten > 0 && !isShuttingDown) socket.resetAndDestroy();
+  if (socket.bytesWritten > 0 && !isShuttingDown && !isUnix(socket)) socket.resetAndDestroy();
   else socket.destroy();
 }
 

@@ -4,13 +4,14 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import polka from 'polka';
 import sirv from 'sirv';
 import { localAddress } from '../core/platform/local-address.ts';
+import { listenOnSocket } from '../core/platform/local-socket.ts';
 import { LOW_PORT_REMEDY } from '../core/platform/privileges.ts';
 import type { Log, SocketBounds } from '../core/ports.ts';
 import { retryPauseMs } from '../core/time/time.ts';
 import { type ApiPath, parameters } from './api/query-schema.ts';
 import type { StatusDocument } from './api/schema.ts';
 import { Connections, type Serve, WRITE_SECONDS } from './connections.ts';
-import { type Context, type Handler, MAX_STORE_QUERIES, Semaphore, type Shared, TurnQueue } from './context.ts';
+import { type Context, type Handler, MAX_STORE_QUERIES, markAsUnix, Semaphore, type Shared, TurnQueue } from './context.ts';
 import { EventHub } from './events.ts';
 import { aggregate } from './handlers/aggregate.ts';
 import { alert, alerts } from './handlers/alerts.ts';
@@ -58,6 +59,10 @@ interface RestOptions {
 const SEND_BYTES = 64 * 1024;
 /** Receive buffer of a connection (SO_RCVBUF); a request has a few kilobytes. */
 const RECEIVE_BYTES = 16 * 1024;
+/** The same for the Unix socket, of which the kernel keeps unread data until the client closes the connection. */
+const UNIX_SEND_BYTES = 8 * 1024;
+/** Every user of this machine may connect to the Unix socket, as over TCP. The token is required on both. */
+const UNIX_MODE = 0o666;
 /** Timeout of the kernel for unread data. It is longer than WRITE_SECONDS, so that normally this process drops the client and counts it. */
 const UNREAD_SECONDS = 1.5 * WRITE_SECONDS;
 /** Limits of a single client. */
@@ -73,6 +78,8 @@ const MAX_REQUESTS_PER_SOCKET = 100_000;
 export class RestServer {
   readonly #options: RestOptions;
   readonly #server: Server;
+  /** Listens on the Unix socket. */
+  readonly #unixServer: Server;
   readonly #connections: Connections;
   /** Publishes to every reader of /events. */
   readonly events: EventHub;
@@ -85,12 +92,27 @@ export class RestServer {
 
   constructor(options: RestOptions) {
     this.#options = options;
-    const { headersSeconds = HEADERS_SECONDS } = options;
     this.#tokenCheck = new TokenCheck(options.token);
     this.#hosts = new HostCheck(() => options.machineNames.names(), options.allowedHosts);
     this.#shared = { view: options.view, store: new Semaphore(MAX_STORE_QUERIES), turns: new TurnQueue() };
     this.events = new EventHub({ history: options.view.history, max: options.maxEventStreams });
-    this.#server = createServer({
+    this.#server = this.#createServer();
+    this.#unixServer = this.#createServer().on('connection', (socket) => {
+      markAsUnix(socket);
+      this.#boundBuffers(socket, UNIX_SEND_BYTES);
+    });
+    this.#connections = new Connections(this.#server, {
+      max: options.maxConnections,
+      serve: this.#routes(),
+      turns: this.#shared.turns,
+      onDrop: (response) => this.events.countDropped(response),
+    });
+    this.#connections.add(this.#unixServer);
+  }
+
+  #createServer(): Server {
+    const { headersSeconds = HEADERS_SECONDS } = this.#options;
+    const server = createServer({
       maxHeaderSize: MAX_HEADER_BYTES,
       headersTimeout: headersSeconds * 1000,
       requestTimeout: REQUEST_SECONDS * 1000,
@@ -99,19 +121,14 @@ export class RestServer {
       // Node's own response to a request without Host is not a problem document; HostCheck provides one.
       requireHostHeader: false,
     });
-    this.#server.maxRequestsPerSocket = MAX_REQUESTS_PER_SOCKET;
-    this.#connections = new Connections(this.#server, {
-      max: options.maxConnections,
-      serve: this.#routes(),
-      turns: this.#shared.turns,
-      onDrop: (response) => this.events.countDropped(response),
-    });
-    this.#server.on('clientError', (error: ParseError, socket: Socket) => {
+    server.maxRequestsPerSocket = MAX_REQUESTS_PER_SOCKET;
+    server.on('clientError', (error: ParseError, socket: Socket) => {
       // A second response would corrupt the one being sent.
       if (this.#connections.isBusy(socket)) socket.destroy();
       else refuse(error, socket);
     });
-    this.#server.on('connect', ({ method }: IncomingMessage, socket: Socket) => refuseMethod(method, socket));
+    server.on('connect', ({ method }: IncomingMessage, socket: Socket) => refuseMethod(method, socket));
+    return server;
   }
 
   /**
@@ -139,7 +156,7 @@ export class RestServer {
   }
 
   #onListening(): void {
-    this.#boundSocketBuffers();
+    this.#boundBuffers(this.#server, SEND_BYTES);
     if (this.#problem === null) return;
     this.#problem = null;
     this.#failures = 0;
@@ -164,24 +181,30 @@ export class RestServer {
     return this.#server.address() as AddressInfo | null;
   }
 
-  /** Each connection inherits the options of the listening socket, whose descriptor Node exposes only in the handle. */
-  #boundSocketBuffers(): void {
-    const { _handle: handle } = this.#server as Server & { readonly _handle?: { readonly fd?: number } };
-    const bounds = { sendBytes: SEND_BYTES, receiveBytes: RECEIVE_BYTES, unreadSeconds: UNREAD_SECONDS };
+  /** Listens on a Unix socket as well, through which programs of this machine reach this service and no other. Rejects if it cannot. */
+  async listenOnSocket(path: string): Promise<void> {
+    await listenOnSocket(this.#unixServer, path, UNIX_MODE);
+    this.#unixServer.on('error', (error) => this.#options.log('error', 'REST socket failed', { path, error: error.message }));
+  }
+
+  /** A TCP connection inherits the options of the listening socket, a Unix connection does not. Node exposes descriptors only in the handle. */
+  #boundBuffers(socket: (Server | Socket) & { readonly _handle?: { readonly fd?: number } }, sendBytes: number): void {
+    const { _handle: handle } = socket;
+    const bounds = { sendBytes, receiveBytes: RECEIVE_BYTES, unreadSeconds: UNREAD_SECONDS };
     if (handle?.fd !== undefined) this.#options.boundSockets(handle.fd, bounds);
   }
 
   /** Stops listening and ends the event streams. Idle connections are closed at once, the others after their response or after 1 s. */
   async stop(): Promise<void> {
     if (this.#retryTimer) clearTimeout(this.#retryTimer);
-    if (!this.#server.listening) return;
-    const closed = new Promise<void>((resolve) => {
-      this.#server.close(() => resolve());
-    });
+    const servers = [this.#server, this.#unixServer].filter(({ listening }) => listening);
+    const closed = servers.map((server) => new Promise((resolve) => server.close(resolve)));
     this.events.stop();
-    this.#server.closeIdleConnections();
-    const timer = setTimeout(() => this.#server.closeAllConnections(), 1000);
-    await closed;
+    for (const server of servers) server.closeIdleConnections();
+    const timer = setTimeout(() => {
+      for (const server of servers) server.closeAllConnections();
+    }, 1000);
+    await Promise.all(closed);
     clearTimeout(timer);
   }
 

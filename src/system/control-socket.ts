@@ -1,5 +1,5 @@
-import { chmodSync, rmSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
+import { listenOnSocket } from '../core/platform/local-socket.ts';
 import type { Log } from '../core/ports.ts';
 import { printable } from '../core/text.ts';
 
@@ -23,8 +23,6 @@ export interface ControlOptions {
   readonly log: Log;
 }
 
-/** `sun_path` has 108 octets, the last of which is zero (unix(7)). Node truncates longer paths. */
-const MAX_PATH_OCTETS = 107;
 const MAX_REQUEST = 1024;
 const MAX_NAME = 256;
 const MAX_USER = 128;
@@ -49,18 +47,11 @@ export class ControlSocket {
     return this.#server.listening ? this.#options.path : null;
   }
 
-  /** Removes the socket of an earlier run first; only one service uses the path. A failure is logged, and the service runs without it. */
+  /** A failure is logged, and the service runs without the socket. */
   async start(): Promise<void> {
     const { log, path } = this.#options;
     try {
-      if (Buffer.byteLength(path) > MAX_PATH_OCTETS)
-        throw new Error(`the path is longer than ${MAX_PATH_OCTETS} octets; shorten storage.path`);
-      rmSync(path, { force: true });
-      await new Promise<void>((resolve, reject) => {
-        this.#server.once('error', reject);
-        this.#server.listen(path, resolve);
-      });
-      chmodSync(path, MODE);
+      await listenOnSocket(this.#server, path, MODE);
       this.#server.on('error', (error) => log('warning', 'control socket failed', { path, error: error.message }));
     } catch (error) {
       this.stop();

@@ -36,7 +36,7 @@ function tampered(t: Test, folder: string, change: (lines: string[]) => string[]
 t.test('a run goes from the start to the report', async (t) => {
   const folder = new RunFolder(t);
   const run = folder.run('--duration', `${SECONDS}s`);
-  await run.printed(/observing health_monitor at http:\/\/127\.0\.0\.1:\d+ for 10 s/);
+  await run.printed(/observing health_monitor at unix:\S+\/rest\.sock for 10 s/);
   const pids = [run.pid, ...(await folder.pids())];
   const second = await folder.command('run', '--out', folder.path, '--duration', '10s');
   t.equal(second.by, 75, 'a second run into the folder is refused');

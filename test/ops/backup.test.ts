@@ -2,7 +2,6 @@ import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { basename, join, matchesGlob } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import t, { type Test } from 'tap';
@@ -15,13 +14,14 @@ const NAME = /^edge-health_\d{8}T\d{6}Z\.tar\.zst$/;
 
 /** A stand-in for the service with only what a test needs. */
 async function standIn(t: Test, listener: RequestListener): Promise<string> {
-  const server = createServer(listener).listen(0, '127.0.0.1');
+  const path = join(temporaryFolder(t), 'rest.sock');
+  const server = createServer(listener).listen(path);
   await once(server, 'listening');
   t.teardown(() => {
     server.closeAllConnections();
     server.close();
   });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return `unix:${path}`;
 }
 
 /** Installs programs of the test, which are found first on the PATH. */
@@ -41,7 +41,7 @@ t.test('a running service is backed up', async (t) => {
   const from = new Date().toISOString();
   const service = await RunningService.start(site.folder, { dataPath: site.dataFolder, config: { publish_frequency: 50 } });
   t.teardown(() => service.end());
-  site.url = service.url;
+  site.url = service.unixUrl;
   await service.until<{ count: number }>(`/health/history?from=${from}&limit=500`, ({ count }) => count > 30, 120);
   const { outcome, text, document } = await site.backup();
   t.equal(outcome.status, 'OK', text);

@@ -6,7 +6,6 @@ import { temporaryFolder } from '../../testkit/folder.ts';
 import { MachineTree } from '../../testkit/machine/machine-tree.ts';
 import {
   checkAt,
-  configure,
   type HealthDocument,
   logOf,
   NOWHERE,
@@ -26,7 +25,7 @@ async function running(t: Test, config: Record<string, unknown> = {}): Promise<{
   const folder = temporaryFolder(t);
   const machine = new MachineTree(t, 'vm-no-sensors');
   const service = await RunningService.start(folder, {
-    config: { node_name: 'robot1', ...CALM, ...config },
+    config: { node_name: 'robot1', ...CALM, ops: { check: { min_free_megabytes: 0 } }, ...config },
     arguments: machine.arguments,
   });
   t.teardown(() => service.end('SIGKILL'));
@@ -38,9 +37,9 @@ async function running(t: Test, config: Record<string, unknown> = {}): Promise<{
 }
 
 /** Run manually, in a process of its own. */
-function byHand(site: Site, ...parameters: readonly string[]) {
+function byHand(site: Site, configFile: string, ...parameters: readonly string[]) {
   const argv = ['--disable-warning=ExperimentalWarning', join(ROOT, 'dist/main.cjs'), 'ops', 'health_check'];
-  return spawnSync(process.execPath, [...argv, '--config', configure(site), ...parameters], {
+  return spawnSync(process.execPath, [...argv, '--config', configFile, ...parameters], {
     encoding: 'utf8',
     // NODE_OPTIONS of tap would write into the checkout.
     env: { ...process.env, PATH: `${site.programs}:${process.env['PATH']}`, NODE_OPTIONS: '' },
@@ -51,7 +50,7 @@ t.test('a service that runs, hangs and is killed is reported', async (t) => {
   const { site, service } = await running(t);
 
   await t.test('a healthy service is reported and logged', (t) => allIsWell(t, site));
-  await t.test('the check runs manually, as a process', (t) => runByHand(t, site));
+  await t.test('the check runs manually, as a process', (t) => runByHand(t, site, service.configFile));
   await t.test('a service that hangs, is killed and is restarted is reported', (t) => hangsAndIsKilled(t, site, service));
 });
 
@@ -96,8 +95,8 @@ async function allIsWell(t: Test, site: Site): Promise<void> {
   t.notOk(process.getActiveResourcesInfo().includes('Timeout'), 'no timer is left');
 }
 
-async function runByHand(t: Test, site: Site): Promise<void> {
-  const checked = byHand(site, '--json');
+async function runByHand(t: Test, site: Site, configFile: string): Promise<void> {
+  const checked = byHand(site, configFile, '--json');
   t.equal(checked.status, 1, checked.stderr);
   const document = JSON.parse(checked.stdout) as HealthDocument;
   t.match(document, { status: 'WARNING', trigger: 'manual', summary: /^1 of \d+ checks: scheduler$/ });
@@ -105,7 +104,7 @@ async function runByHand(t: Test, site: Site): Promise<void> {
 
   const written = (): string => readFileSync(join(site.dataFolder, 'ops/health_check.json'), 'utf8') + logOf(site);
   const before = written();
-  t.match(byHand(site, '--dry-run').stdout, /^WARNING {2}1 of \d+ checks: scheduler\nWARNING {2}scheduler: not running/);
+  t.match(byHand(site, configFile, '--dry-run').stdout, /^WARNING {2}1 of \d+ checks: scheduler\nWARNING {2}scheduler: not running/);
   t.equal(written(), before, '--dry-run writes nothing');
 }
 

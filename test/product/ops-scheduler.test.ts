@@ -6,8 +6,7 @@ import t from 'tap';
 import type { OpsDocument } from '../../src/http/api/ops-schema.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { NotifySocket } from '../../testkit/service/notify-socket.ts';
-import { startIn } from '../../testkit/service/rest.ts';
-import { ROOT } from '../../testkit/service/service.ts';
+import { ROOT, RunningService } from '../../testkit/service/service.ts';
 import { until } from '../../testkit/wait.ts';
 
 const folder = temporaryFolder(t);
@@ -55,8 +54,6 @@ class RunningScheduler {
   }
 }
 
-const service = await startIn(t, folder, { dataPath: data });
-const port = Number(new URL(service.url).port);
 let scheduler: RunningScheduler | null = null;
 t.teardown(() => scheduler?.end('SIGKILL'));
 
@@ -66,9 +63,14 @@ const ops = (...argv: string[]): SpawnSyncReturns<string> =>
 
 function writeConfig(changes: Readonly<Record<string, unknown>> = {}): void {
   const settings = { timezone: 'UTC', backup_logs: NIGHTLY, ...changes };
-  writeFileSync(config, JSON.stringify({ storage: { path: data }, rest: { host: '127.0.0.1', port }, ops: settings }));
+  const rest = { host: '127.0.0.1', port: 0 };
+  const alerts = { raise_after_seconds: 3600 };
+  writeFileSync(config, JSON.stringify({ storage: { path: data }, rest, alerts, ros: { transport: 'off' }, ops: settings }));
 }
 writeConfig();
+// The last --config applies.
+const service = await RunningService.start(folder, { dataPath: data, arguments: ['--config', config] });
+t.teardown(() => service.end());
 
 interface Status {
   readonly ops: OpsDocument;

@@ -161,6 +161,7 @@ t.test('status --ports lists every port and socket to which others can send, and
   for (const [address, reach, purpose] of [
     [`127.0.0.1:${rest.port}`, 'this host', 'REST API and dashboard'],
     [`239.255.0.1:${7400 + 250 * domain}`, 'the local network', 'ROS 2 discovery, multicast'],
+    ['rest.sock', 'this host', 'REST API for programs of this machine'],
     ['control.sock', "the service's user and group", 'edge-health nodes forget'],
   ] as const)
     t.ok(

@@ -31,8 +31,8 @@ export interface BackupDocument {
   }[];
 }
 
-/** No service listens on this port. */
-const NO_SERVICE = 'http://127.0.0.1:1';
+/** No service listens on this socket. */
+const NO_SERVICE = 'unix:/nonexistent/rest.sock';
 
 /**
  * A data folder with its configuration, on which backup_logs and restore_backup run in this process. Used by test/ops and
@@ -43,6 +43,7 @@ export class BackupSite {
   readonly dataFolder: string;
   readonly backups: string;
   readonly configFile: string;
+  /** Base URL of the service, or of what stands for it. */
   url = NO_SERVICE;
   nowMs = Date.now;
   environment: NodeJS.ProcessEnv = process.env;
@@ -85,7 +86,7 @@ export class BackupSite {
       configFile: this.configFile,
       dataFolder: this.dataFolder,
       version: '1.2.3',
-      rest: serviceOf(loaded.config.rest, this.url),
+      rest: serviceOf(loaded.config.rest, () => this.url),
       environment: this.environment,
       trigger: 'manual',
       signal: this.signal,
@@ -116,7 +117,7 @@ export class BackupSite {
 
   /** Starts the built `edge-health ops ...` as a separate process. */
   start(program: string, ...given: readonly string[]): ReturnType<typeof spawn> {
-    const parameters = ['ops', program, '--config', this.configFile, '--url', this.url, ...given];
+    const parameters = ['ops', program, '--config', this.configFile, ...given];
     return spawn(join(ROOT, 'bin/edge-health'), parameters, { stdio: ['ignore', 'pipe', 'pipe'], env: this.environment });
   }
 }

@@ -11,6 +11,7 @@ import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { stringify } from 'yaml';
+import { localService } from '../../src/client/running-service.ts';
 import { until } from '../wait.ts';
 
 /** Path of the checkout. */
@@ -46,11 +47,13 @@ let files = 0;
 export class RunningService {
   readonly process: ChildProcess;
   readonly url: string;
+  readonly configFile: string;
   readonly #log: () => string;
 
-  private constructor(process: ChildProcess, url: string, log: () => string) {
+  private constructor(process: ChildProcess, url: string, configFile: string, log: () => string) {
     this.process = process;
     this.url = url;
+    this.configFile = configFile;
     this.#log = log;
   }
 
@@ -80,7 +83,7 @@ export class RunningService {
       // `close` follows the last log line, `exit` may precede it.
       child.once('close', (code, signal) => reject(new Error(`the service ended (${signal ?? code}) before it listened:\n${log}`)));
     });
-    return new RunningService(child, await listening, () => log);
+    return new RunningService(child, await listening, file, () => log);
   }
 
   get pid(): number {
@@ -89,6 +92,11 @@ export class RunningService {
 
   get log(): string {
     return this.#log();
+  }
+
+  /** Base URL of its Unix socket, if it was started without RUNTIME_DIRECTORY. */
+  get unixUrl(): string {
+    return localService(this.configFile, {})();
   }
 
   get(path: string, init: RequestInit = {}): Promise<Response> {

@@ -15,11 +15,11 @@ export function privateFolderInMemory(folder: string): string | null {
   return isPrivate(folder) ? folder : null;
 }
 
-/** Whether a folder belongs to this user and is closed to others; in /dev/shm, every user can create folders. */
-export function isPrivate(folder: string): boolean {
+/** Whether a folder belongs to a user, this one by default, and is closed to others; in /dev/shm, every user can create folders. */
+export function isPrivate(folder: string, uid = process.getuid?.()): boolean {
   try {
     const stats = lstatSync(folder);
-    return stats.isDirectory() && stats.uid === process.getuid?.() && (stats.mode & 0o077) === 0;
+    return stats.isDirectory() && stats.uid === uid && (stats.mode & 0o077) === 0;
   } catch {
     return false;
   }

@@ -1,4 +1,22 @@
-import { connect } from 'node:net';
+import { chmodSync, rmSync } from 'node:fs';
+import { connect, type Server } from 'node:net';
+
+/** `sun_path` has 108 octets, the last of which is zero (unix(7)). Node truncates longer paths. */
+const MAX_PATH_OCTETS = 107;
+
+/** Listens on a Unix socket with the given mode, in place of that of an earlier run; only one process may use the path. */
+export async function listenOnSocket(server: Server, path: string, mode: number): Promise<void> {
+  if (Buffer.byteLength(path) > MAX_PATH_OCTETS) throw new Error(`the path is longer than ${MAX_PATH_OCTETS} octets`);
+  rmSync(path, { force: true });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(path, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+  chmodSync(path, mode);
+}
 
 export interface ExchangeOptions {
   /** A longer response is an error. */

@@ -3,7 +3,6 @@ import type { Services } from '../../../ops/restore/units.ts';
 import type { Alert } from '../../../src/core/alerts/alert.ts';
 import type { HealthStatus } from '../../../src/core/health-status.ts';
 import type { BackupSite } from '../../../testkit/ops/backup-site.ts';
-import { SteadyAddress } from '../../../testkit/ops/steady-address.ts';
 import { nextPage } from '../../../testkit/service/rest.ts';
 import { RunningService } from '../../../testkit/service/service.ts';
 
@@ -24,18 +23,15 @@ export class Unit implements Services {
   service: RunningService | null = null;
   readonly #site: BackupSite;
   readonly #config: Readonly<Record<string, unknown>>;
-  readonly #address: SteadyAddress;
 
-  private constructor(t: Test, site: BackupSite, address: SteadyAddress, config: Readonly<Record<string, unknown>>) {
+  private constructor(t: Test, site: BackupSite, config: Readonly<Record<string, unknown>>) {
     this.#site = site;
     this.#config = config;
-    this.#address = address;
-    site.url = address.url;
     t.teardown(() => this.service?.end());
   }
 
   static async started(t: Test, site: BackupSite, config: Readonly<Record<string, unknown>>): Promise<Unit> {
-    const unit = new Unit(t, site, await SteadyAddress.open(t), config);
+    const unit = new Unit(t, site, config);
     await unit.start();
     return unit;
   }
@@ -57,7 +53,7 @@ export class Unit implements Services {
     this.insteadOfStart = null;
     if (instead) return instead();
     this.service = await RunningService.start(this.#site.folder, { dataPath: this.#site.dataFolder, config: this.#config });
-    this.#address.forwardTo(this.service.url);
+    this.#site.url = this.service.unixUrl;
   }
 
   /** Follows the pages to the end. */
