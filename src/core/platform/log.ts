@@ -1,4 +1,6 @@
 import { fstatSync } from 'node:fs';
+import { nodeOfAlertId } from '../alerts/alert.ts';
+import { isLookAlike, markLookAlike } from '../look-alike.ts';
 import type { Log, LogLevel } from '../ports.ts';
 import { printable } from '../text.ts';
 
@@ -8,8 +10,10 @@ const PRIORITY: Readonly<Record<LogLevel, number>> = { error: 3, warning: 4, not
 /** The journal splits longer lines (LineMax=, 48 KB) into several, each of which could begin with a priority. */
 const MAX_CHARACTERS = 8192;
 
-function value(field: unknown): string {
-  const text = typeof field === 'string' ? field : (JSON.stringify(field) ?? String(field));
+function value(key: string, field: unknown): string {
+  let text = typeof field === 'string' ? field : (JSON.stringify(field) ?? String(field));
+  if (key === 'node') text = markLookAlike(text);
+  else if (key === 'alert_id' && isLookAlike(nodeOfAlertId(text))) text = markLookAlike(text);
   return /^[^\s"=]+$/.test(text) ? text : `"${text.replaceAll(/["\\]/g, '\\$&')}"`;
 }
 
@@ -20,7 +24,7 @@ function value(field: unknown): string {
 export function formatLine(forJournal: boolean, level: LogLevel, message: string, fields: Readonly<Record<string, unknown>> = {}): string {
   const pairs = Object.entries(fields)
     .filter(([, field]) => field !== undefined && field !== null)
-    .map(([key, field]) => ` ${key}=${value(field)}`)
+    .map(([key, field]) => ` ${key}=${value(key, field)}`)
     .join('');
   const text = printable(`${message}${pairs}`, MAX_CHARACTERS);
   return forJournal ? `<${PRIORITY[level]}>${text}\n` : `${level === 'info' ? '' : `${level}: `}${text}\n`;
