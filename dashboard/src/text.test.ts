@@ -8,16 +8,16 @@ import {
   alertFigures,
   alertHelp,
   alertTitle,
-  clockNotices,
   headline,
   headlineOfAll,
   headlineOfStaleNode,
   linkText,
   metricState,
+  nodeNotices,
   notices,
   otherNodesText,
 } from './text.ts';
-import type { Alert, HealthStatus, ShutdownState, Status, StatusDocument } from './types.ts';
+import type { Alert, HealthStatus, NodeState, ShutdownState, Status, StatusDocument } from './types.ts';
 
 const NODE = 'health_monitor';
 const NOW = new Date(2026, 2, 4, 12, 3, 10).getTime();
@@ -32,6 +32,17 @@ const health = (status: Status, more: Partial<HealthStatus> = {}): HealthStatus 
   node_name: NODE,
   timestamp: new Date(LAST).toISOString(),
   ...more,
+});
+const nodeState = (node_name: string): NodeState => ({
+  node_name,
+  local: false,
+  status: 'OK',
+  timestamp: null,
+  age_seconds: null,
+  period_seconds: null,
+  clock_ahead_seconds: null,
+  conflict_addresses: [],
+  left: null,
 });
 const alert = (metric: string, more: Partial<Alert> = {}, node = NODE): Alert => ({
   alert_id: `${node}/${metric}/01J${metric}`,
@@ -174,6 +185,8 @@ t.test('titles and figures describe an alert by metric, severity and state', asy
   );
   t.equal(alertTitle(alert('ros_graph', { severity: 'ERROR' }), NODE), 'ROS 2 is not available');
   t.equal(alertTitle(alert('rest_api', { severity: 'ERROR' }), NODE, 'past'), 'REST API was not available');
+  const conflict = alert('name_conflict', { value: 2, threshold: 2 });
+  t.same([alertTitle(conflict, 'robot'), alertFigures(conflict)], ['Several machines publish under this name', '2 machines']);
   t.equal(alertTitle(alert('fan_speed'), NODE), 'fan speed is high');
   t.equal(alertFigures(alert('cpu_percent')), '84.3 %, threshold 80 %');
   t.equal(alertFigures(alert('fan_speed')), '84.3, threshold 80');
@@ -252,8 +265,16 @@ t.test('the headline of a stale node gives the time of its last data, unless the
 });
 
 t.test("a difference between a remote node's clock and the machine's is reported", async (t) => {
-  t.same(clockNotices('arm', 30_000), []);
-  t.same(clockNotices(null, 9e9), []);
-  t.match(clockNotices('arm', -7_200_000), [/^The clock of arm is 2 h behind this machine's\./]);
-  t.match(clockNotices('arm', 3_600_000), [/1 h ahead of/]);
+  const arm = nodeState('arm');
+  t.same(nodeNotices(arm, 30_000), []);
+  t.same(nodeNotices(null, 9e9), []);
+  t.match(nodeNotices(arm, -7_200_000), [/^The clock of arm is 2 h behind this machine's\./]);
+  t.match(nodeNotices({ ...arm, clock_ahead_seconds: 3600 }, 0), [/1 h ahead of/]);
+});
+
+t.test('the machines that publish under one name are listed, and a name that can be mistaken is spelled', async (t) => {
+  const conflict_addresses = ['10.0.0.2', '10.0.0.3'];
+  t.match(nodeNotices({ ...nodeState('m\u043en'), conflict_addresses }, 0), [
+    /m\\u\{43e\}n.*only the data of 10\.0\.0\.2 .*not that of 10\.0\.0\.3/,
+  ]);
 });

@@ -1,20 +1,33 @@
 import { CHANNEL_METRICS, type ChannelMetric, worstFirst } from '../../src/core/alerts/alert.ts';
+import { markLookAlike } from '../../src/core/look-alike.ts';
 import { decimal, duration, limit, timeOfDay } from './format.ts';
 import { messages } from './messages/messages.ts';
 import type { AlertBook, OtherNodes } from './model/alert-book.ts';
 import type { Connection } from './model/connection.ts';
 import { type Tile, worstOther } from './model/fleet.ts';
-import { type Alert, type HealthStatus, METRICS, type Metric, type ShutdownState, type Status, type StatusDocument } from './types.ts';
+import {
+  type Alert,
+  type HealthStatus,
+  METRICS,
+  type Metric,
+  type NodeState,
+  type ShutdownState,
+  type Status,
+  type StatusDocument,
+} from './types.ts';
 
 export const isMetric = (name: string): name is Metric => (METRICS as readonly string[]).includes(name);
 
 const isChannel = (name: string): name is ChannelMetric => (CHANNEL_METRICS as readonly string[]).includes(name);
+const OTHER_ALERTS = ['health_status', 'name_conflict', 'remote_nodes', ...CHANNEL_METRICS] as const;
+const isOtherAlert = (metric: string): metric is (typeof OTHER_ALERTS)[number] => (OTHER_ALERTS as readonly string[]).includes(metric);
 
 export function alertTitle(alert: Alert, node: string, tense: 'present' | 'past' = 'present'): string {
   const { metric, severity, threshold, value } = alert;
   const { alerts } = messages;
   const isPast = tense === 'past';
-  if (metric === 'health_status') return alerts.noData(node);
+  if (metric === 'health_status') return alerts.noData(markLookAlike(node));
+  if (metric === 'name_conflict') return isPast ? alerts.nameWasNotUnique : alerts.nameNotUnique;
   if (metric === 'remote_nodes') return isPast ? alerts.listWasFull : alerts.listFull;
   const name = metricName(metric);
   if (isChannel(metric)) return (isPast ? alerts.wasNotConnected : alerts.notConnected)(name);
@@ -28,7 +41,7 @@ export function alertTitle(alert: Alert, node: string, tense: 'present' | 'past'
 
 export function metricName(metric: string): string {
   if (metric.startsWith('disk:')) return messages.alerts.disk(metric.slice('disk:'.length));
-  if (metric === 'health_status' || metric === 'remote_nodes' || isChannel(metric)) return messages.otherAlerts[metric].name;
+  if (isOtherAlert(metric)) return messages.otherAlerts[metric].name;
   return isMetric(metric) ? messages.metrics[metric].name : metric.replaceAll('_', ' ');
 }
 
@@ -39,13 +52,14 @@ export function alertHelp({ metric, severity }: Pick<Alert, 'metric' | 'severity
   if (metric === 'temperature' && severity === 'CRITICAL') return { ...metrics.temperature, action: metrics.temperature.actionIfCritical };
   if (isMetric(metric)) return metrics[metric];
   if (metric.startsWith('disk:')) return otherAlerts.disk;
-  if (metric === 'health_status' || metric === 'remote_nodes' || isChannel(metric)) return otherAlerts[metric];
+  if (isOtherAlert(metric)) return otherAlerts[metric];
   return otherAlerts.other;
 }
 
 /** The value and the threshold of an alert. For ERROR both are seconds without data. */
 export function alertFigures({ metric, severity, threshold, value }: Alert): string {
   if (metric === 'remote_nodes') return messages.alerts.nodesOf(value, threshold);
+  if (metric === 'name_conflict') return messages.alerts.machinesOf(value);
   if (severity === 'ERROR') return messages.alerts.noDataFor(duration(value), duration(threshold));
   const unit = isMetric(metric) ? messages.metrics[metric].unit : '';
   return messages.alerts.valueOf(`${decimal(value)} ${unit}`.trim(), limit(threshold, unit));
@@ -105,8 +119,9 @@ export function headline(link: LinkText, health: HealthStatus | null, book: Aler
 export function headlineOfStaleNode(link: LinkText, { node, status }: Tile, lastMs: number | null, nowMs: number): Headline {
   const { headline: text } = messages;
   if (link.state !== 'live') return headline(link, null, null, node);
-  if (lastMs === null) return { status, sentence: text.noDataSinceStart(node) };
-  return { status, sentence: `${text.noDataSince(node, timeOfDay(lastMs, nowMs))} ${text.lastKnown}` };
+  const name = markLookAlike(node);
+  if (lastMs === null) return { status, sentence: text.noDataSinceStart(name) };
+  return { status, sentence: `${text.noDataSince(name, timeOfDay(lastMs, nowMs))} ${text.lastKnown}` };
 }
 
 function explainStatus(health: HealthStatus, book: AlertBook | null, node: string | null): string {
@@ -144,7 +159,8 @@ export function headlineOfAll(head: Headline, tiles: readonly Tile[]): Headline 
   if (head.status === null || other === null || worstFirst(other.status, head.status) >= 0) return head;
   const { headline: text } = messages;
   const isSilent = other.isStale && other.status === 'UNKNOWN';
-  const what = isSilent ? messages.alerts.noData(other.node) : text.isOther(other.node, messages.status[other.status].word);
+  const name = markLookAlike(other.node);
+  const what = isSilent ? messages.alerts.noData(name) : text.isOther(name, messages.status[other.status].word);
   return { status: other.status, sentence: `${what}. ${text.thisIs(messages.status[head.status].word)} ${head.sentence}` };
 }
 
@@ -173,11 +189,16 @@ export function notices(status: StatusDocument | null, clockDifferenceMs: number
   return lines;
 }
 
-/** `node`: the remote node that is shown, or null. `differenceMs`: its clock minus the machine's. */
-export function clockNotices(node: string | null, differenceMs: number): string[] {
-  if (node === null || Math.abs(differenceMs) <= CLOCK_DIFFERENCE_LIMIT_MS) return [];
-  const by = duration(Math.abs(differenceMs) / 1000);
-  return [(differenceMs > 0 ? messages.notices.nodeClockAhead : messages.notices.nodeClockBehind)(node, by)];
+/** Notices about the remote node that is shown; null: none is. `differenceMs`: the times of its statuses minus the machine's. */
+export function nodeNotices(node: NodeState | null, differenceMs: number): string[] {
+  if (node === null) return [];
+  const { clock_ahead_seconds: ahead, conflict_addresses: addresses, node_name } = node;
+  const name = markLookAlike(node_name);
+  const { notices: text } = messages;
+  const lines = addresses.length === 0 ? [] : [text.nameNotUnique(name, addresses)];
+  if (ahead !== null) lines.push(text.nodeClockAhead(name, duration(ahead)));
+  else if (differenceMs < -CLOCK_DIFFERENCE_LIMIT_MS) lines.push(text.nodeClockBehind(name, duration(-differenceMs / 1000)));
+  return lines;
 }
 
 /** A shutdown that was aborted or interrupted is reported for this long. */

@@ -40,6 +40,10 @@ export interface NodeState {
   readonly timestamp: string | null;
   readonly age_seconds: number | null;
   readonly period_seconds: number | null;
+  /** By how much its clock is ahead of the machine's; null: not noticeably. */
+  readonly clock_ahead_seconds: number | null;
+  /** The machines that publish under its name, while there are several. */
+  readonly conflict_addresses: readonly string[];
   /** When the node left the graph in an orderly way; null: it has not left, or is back. */
   readonly left: string | null;
 }

@@ -67,7 +67,18 @@ export function statusOf(name: string, more: Partial<HealthStatus> = {}): Health
 }
 
 export function nodeOf({ node_name, status, timestamp }: HealthStatus, more: Partial<NodeState> = {}): NodeState {
-  return { node_name, local: false, status, timestamp, age_seconds: 0.5, period_seconds: 1, left: null, ...more };
+  return {
+    node_name,
+    local: false,
+    status,
+    timestamp,
+    age_seconds: 0.5,
+    period_seconds: 1,
+    clock_ahead_seconds: null,
+    conflict_addresses: [],
+    left: null,
+    ...more,
+  };
 }
 
 export interface Scene {

@@ -14,6 +14,7 @@ const node = (age: number | null): Node => ({
   last_seen: null,
   period_seconds: 1,
   clock_ahead_seconds: null,
+  conflict_addresses: [],
   left: null,
   open_alerts: 0,
   stale: false,

@@ -1,4 +1,5 @@
 import { CHANNEL_METRICS, type Severity } from '../../src/core/alerts/alert.ts';
+import { markLookAlike } from '../../src/core/look-alike.ts';
 import { printable } from '../../src/core/text.ts';
 import { isoUtc } from '../../src/core/time/time.ts';
 import { isOver, type Line, type LineState } from './plan.ts';
@@ -73,6 +74,10 @@ const METRICS: Readonly<Record<string, Metric>> = {
     advice: 'See edge-health status; sudo ss -ltnp shows the program that uses the port.',
   },
   ros_graph: { name: 'ROS 2 graph', advice: 'See edge-health status; sudo ss -lunp shows the programs that use its UDP ports.' },
+  name_conflict: {
+    name: 'number of machines that publish under the name',
+    advice: 'See edge-health nodes for their addresses; give each machine its own node_name.',
+  },
   remote_nodes: {
     name: 'number of remote nodes',
     advice: 'See edge-health nodes; edge-health nodes forget --stale removes those that are gone.',
@@ -89,7 +94,8 @@ const number = (value: number | null): string => String(Math.round((value ?? 0) 
 
 /** `temperature of robot_1 is 91.2 °C (threshold 85 °C)`, `backup_logs failed: disk: full; free some` */
 function factOf(subject: Subject, severity: Severity): string {
-  const { lines, metric, node, source, threshold, value } = subject;
+  const { lines, metric, source, threshold, value } = subject;
+  const node = markLookAlike(subject.node);
   if (source === 'job') {
     const what = metric === CHECK ? metric : `${metric} failed`;
     const first = lines[0]?.replace(/^(WARNING|CRITICAL|UNKNOWN)\s+/, '');
@@ -105,8 +111,9 @@ function factOf(subject: Subject, severity: Severity): string {
   return `${name} of ${node} is ${withUnit(value)} (threshold ${withUnit(threshold)})`;
 }
 
-function topicOf({ metric, node, source }: Subject, severity: Severity): string {
+function topicOf({ metric, source, ...subject }: Subject, severity: Severity): string {
   if (source === 'job') return metric;
+  const node = markLookAlike(subject.node);
   if (severity === 'ERROR' && metric === 'health_status') return `no data from ${node}`;
   return `${metricOf(metric).name} of ${node}${severity === 'ERROR' ? ' (unavailable)' : ''}`;
 }

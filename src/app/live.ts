@@ -8,8 +8,10 @@ interface LiveNode {
   /** Time of the last arrival, possibly in an earlier run. */
   lastSeenSeconds: number;
   periodSeconds: number;
+  clockAheadSeconds: number | null;
   stale: boolean;
   leftMs: number | null;
+  conflict: readonly string[];
 }
 
 /** Current state of a node. */
@@ -24,7 +26,14 @@ export interface NodeNow {
   readonly stale: boolean;
   /** When it left the graph in an orderly way, wall-clock milliseconds; null: it is present or disappeared. */
   readonly leftMs: number | null;
+  /** By how much its clock is ahead of this machine's; null: not by more than a delay could hide. */
+  readonly clockAheadSeconds: number | null;
+  /** The addresses of several publishers of its name, the one that counts first; empty: there is one. */
+  readonly conflict: readonly string[];
 }
+
+/** What is known of a listed node without a status. */
+const NOTHING = { lastSeenSeconds: null, leftMs: null, stale: false, clockAheadSeconds: null, conflict: [] } as const;
 
 /** Current state: the last status of every node and the open alerts. Times are monotonic seconds. */
 export class Live {
@@ -43,18 +52,19 @@ export class Live {
     return this.#known.has(name);
   }
 
-  setStatus(status: HealthStatus, receivedSeconds: number, periodSeconds: number): void {
+  setStatus(status: HealthStatus, receivedSeconds: number, periodSeconds: number, clockAheadSeconds: number | null = null): void {
     const name = status.node_name;
     const live = this.#nodes.get(name);
     if (live?.status) {
       live.status = status;
       live.lastSeenSeconds = receivedSeconds;
       live.periodSeconds = periodSeconds;
+      live.clockAheadSeconds = clockAheadSeconds;
       return;
     }
     this.#known.add(name);
     this.#nodes.delete(name);
-    this.#nodes.set(name, { stale: false, leftMs: null, ...live, status, lastSeenSeconds: receivedSeconds, periodSeconds });
+    this.#nodes.set(name, { ...NOTHING, ...live, status, lastSeenSeconds: receivedSeconds, periodSeconds, clockAheadSeconds });
   }
 
   /** Records a repeated status; false: no status of the node is shown yet. */
@@ -69,7 +79,7 @@ export class Live {
   expect(name: string, lastSeenSeconds: number): void {
     this.#known.add(name);
     const live = this.#nodes.get(name);
-    if (!live) this.#nodes.set(name, { status: null, lastSeenSeconds, periodSeconds: 0, stale: false, leftMs: null });
+    if (!live) this.#nodes.set(name, { ...NOTHING, status: null, lastSeenSeconds, periodSeconds: 0 });
     else if (!live.status) live.lastSeenSeconds = lastSeenSeconds;
   }
 
@@ -81,6 +91,11 @@ export class Live {
   setLeft(name: string, leftMs: number | null): void {
     const live = this.#nodes.get(name);
     if (live) live.leftMs = leftMs;
+  }
+
+  setConflict(name: string, conflict: readonly string[]): void {
+    const live = this.#nodes.get(name);
+    if (live) live.conflict = conflict;
   }
 
   /** Removes a node from the list. With `isStored` its name stays known, since its history can be queried. */
@@ -107,13 +122,12 @@ export class Live {
 
   node(name: string, nowSeconds: number): NodeNow {
     const live = this.#nodes.get(name);
-    const { lastSeenSeconds = null, leftMs = null, stale = false } = live ?? {};
-    if (!live?.status) return { status: null, ageSeconds: null, periodSeconds: null, lastSeenSeconds, stale, leftMs };
+    if (!live?.status) return { ...NOTHING, ...live, status: null, ageSeconds: null, periodSeconds: null };
     const { periodSeconds } = live;
     const ageSeconds = nowSeconds - live.lastSeenSeconds;
     const current = currentStatus(live.status, ageSeconds, periodSeconds);
     const status = healthStatusOf([current.status], this.openAlertsOf(name));
-    return { status: { ...current, status }, ageSeconds, periodSeconds, lastSeenSeconds, stale, leftMs };
+    return { ...live, status: { ...current, status }, ageSeconds };
   }
 
   openAlerts(): Alert[] {

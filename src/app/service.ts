@@ -229,13 +229,14 @@ export class Service {
       ...options,
       localNode,
       listener: {
-        onHealthStatus: (status) => {
+        onHealthStatus: (status, sender) => {
           optimizer.count();
-          this.#remoteNodes.onHealthStatus(status);
+          this.#remoteNodes.onHealthStatus(status, sender);
         },
-        onAlert: (alert) => this.#remoteNodes.onAlert(alert),
+        onAlert: (alert, sender) => this.#remoteNodes.onAlert(alert, sender),
+        onOwnName: (sender) => this.#remoteNodes.onOwnName(sender),
         onObserving: (isObserving, appliances) => this.#remoteNodes.setObserving(isObserving, appliances),
-        onNodeLeft: (node) => this.#remoteNodes.onNodeLeft(node),
+        onPublisherGone: (...gone) => this.#remoteNodes.onPublisherGone(...gone),
         onSafeShutdown: config.safe_shutdown.enabled ? this.#shutdown.handler : null,
       },
       thresholds: () => this.#rules.thresholds,
@@ -412,7 +413,7 @@ export class Service {
   /** Among the observers of a stale node only the first publishes the alert on the graph; if it becomes stale too, the next one does. */
   #publishOnGraph(alert: Alert): void {
     const { alert_id, resolved } = alert;
-    const isOwn = raisedBy(alert, this.#rules.nodeName) !== 'staleness';
+    const isOwn = raisedBy(alert, this.#rules.nodeName) !== 'observer';
     if (!isOwn && !this.#publishedAlertIds.has(alert_id) && !this.#isFirstObserver()) {
       if (resolved) this.#unpublishedAlerts.delete(alert_id);
       else this.#unpublishedAlerts.set(alert_id, alert);

@@ -37,7 +37,7 @@ t.test('the counts of one /status belong together although parts of it take time
     },
     live: {
       nodes: () => [],
-      node: () => ({ status: null, ageSeconds: null, lastSeenSeconds: null, leftMs: null }),
+      node: () => ({ status: null, ageSeconds: null, lastSeenSeconds: null, leftMs: null, conflict: [] }),
       openAlerts: () => [],
       openAlertsOf: () => [],
       openBySeverity: () => ({}),

@@ -58,8 +58,6 @@ export interface ViewOptions {
 }
 
 const CLOCK_EVENTS_SHOWN = 20;
-/** A remote timestamp further ahead than this indicates a wrong clock; delays only make timestamps late. */
-const CLOCK_AHEAD_SECONDS = 60;
 
 export class View implements ServiceView {
   readonly #options: ViewOptions;
@@ -188,7 +186,7 @@ export class View implements ServiceView {
       uptime_seconds: roundToMilliseconds(now - this.#startedSeconds),
       host: this.#inventory && { ...this.#inventory, hostname: hostname() }, // A machine can be renamed at any time.
       nodes: nodes.map((name) => {
-        const { status, ageSeconds, lastSeenSeconds, leftMs, periodSeconds, stale } = live.node(name, now);
+        const { status, ageSeconds, clockAheadSeconds, conflict, lastSeenSeconds, leftMs, periodSeconds, stale } = live.node(name, now);
         const local = name === this.localNode;
         return {
           node_name: name,
@@ -198,7 +196,8 @@ export class View implements ServiceView {
           age_seconds: ageSeconds === null ? null : roundToMilliseconds(ageSeconds),
           last_seen: lastSeenSeconds === null ? null : isoUtc(nowMs - Math.round((now - lastSeenSeconds) * 1000)),
           period_seconds: periodSeconds,
-          clock_ahead_seconds: local || !status || ageSeconds === null ? null : clockAhead(status.timestamp, nowMs - ageSeconds * 1000),
+          clock_ahead_seconds: clockAheadSeconds,
+          conflict_addresses: [...conflict],
           open_alerts: live.openAlertsOf(name).length,
           left: leftMs === null ? null : isoUtc(leftMs),
           stale: local ? ageSeconds !== null && ageSeconds > STALE_AFTER_PERIODS / config.publish_frequency : stale,
@@ -256,12 +255,6 @@ function shownThresholds(thresholds: Thresholds): StatusDocument['thresholds'] {
     disk_percent: shown(thresholds.disk_percent),
     temperature: shown(thresholds.temperature),
   };
-}
-
-/** Whole seconds by which a timestamp is ahead of its arrival on this machine's clock; null if delays could explain it. */
-function clockAhead(timestamp: string, arrivedMs: number): number | null {
-  const seconds = Math.round((Date.parse(timestamp) - arrivedMs) / 1000);
-  return seconds > CLOCK_AHEAD_SECONDS ? seconds : null;
 }
 
 /** Resource usage of the service itself. */

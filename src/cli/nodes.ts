@@ -3,6 +3,7 @@ import { type RestClient, ServiceRefused, serviceOf } from '../client/rest.ts';
 import { localService, notRunningHint } from '../client/running-service.ts';
 import { configPath, isUnreadable, loadConfig } from '../config/load.ts';
 import { DEFAULT_CONFIG } from '../config/schema.ts';
+import { markLookAlike } from '../core/look-alike.ts';
 import { exchange } from '../core/platform/local-socket.ts';
 import { alignedRows, printJson, printLines, printProblem } from '../core/platform/output.ts';
 import { printable } from '../core/text.ts';
@@ -93,13 +94,14 @@ function table(found: StatusDocument['nodes']): string[] {
   return alignedRows([
     ['NODE', '', 'STATUS', 'LAST SEEN', 'OPEN ALERTS', ''],
     ...found.map((node) => [
-      printable(node.node_name),
+      printable(markLookAlike(node.node_name)),
       node.local ? 'local' : 'remote',
       node.status,
       node.last_seen ?? '-',
       String(node.open_alerts),
       [
         ...(node.left === null ? [] : [`left at ${node.left}`]),
+        ...(node.conflict_addresses.length === 0 ? [] : [`published by several machines: ${node.conflict_addresses.join(', ')}`]),
         ...(node.clock_ahead_seconds === null ? [] : [`its clock is ${node.clock_ahead_seconds} s ahead`]),
       ].join(', '),
     ]),

@@ -4,6 +4,7 @@ import { configPath, isUnreadable, loadConfig } from '../config/load.ts';
 import { DEFAULT_CONFIG } from '../config/schema.ts';
 import { type Alert, nodeOfAlertId } from '../core/alerts/alert.ts';
 import type { HealthStatus } from '../core/health-status.ts';
+import { markLookAlike } from '../core/look-alike.ts';
 import { METRICS } from '../core/metrics.ts';
 import { alignedRows, printJson, printLines, printProblem } from '../core/platform/output.ts';
 import { permissionProblem } from '../core/platform/permission.ts';
@@ -134,15 +135,16 @@ function page({ status: document, health, alerts }: Answers, base: string): stri
   lines.push('', alerts.length === 0 ? '  No open alerts' : '  Open alerts:');
   for (const { alert_id, metric, severity, threshold, timestamp, value } of alerts) {
     const node = nodeOfAlertId(alert_id);
-    const whose = node === local ? '' : `${node}: `;
+    const whose = node === local ? '' : `${markLookAlike(node)}: `;
     lines.push(`    ${severity}  ${whose}${metric} ${value} (threshold ${threshold}) at ${timestamp}`);
   }
   const others = document.nodes.filter((node) => !node.local);
   if (others.length > 0) lines.push('', '  Other nodes:');
-  for (const { node_name, status, age_seconds, left } of others) {
+  for (const { node_name, status, age_seconds, conflict_addresses, left } of others) {
     const seen =
       left !== null ? `left at ${left}` : age_seconds === null ? 'no data since the start' : `last seen ${formatDuration(age_seconds)} ago`;
-    lines.push(`    ${status}  ${node_name}, ${seen}`);
+    const conflict = conflict_addresses.length === 0 ? '' : `, published by several machines: ${conflict_addresses.join(', ')}`;
+    lines.push(`    ${status}  ${markLookAlike(node_name)}, ${seen}${conflict}`);
   }
   const rate = publish.measured_hertz === null ? 'not measured yet' : `${publish.measured_hertz} Hz of ${publish.configured_hertz} Hz`;
   lines.push(

@@ -42,12 +42,30 @@ export interface GraphNames {
   };
 }
 
-/** Receives the messages of other nodes on the graph, validated and converted to types of core. */
+/** Who sent a message. */
+export interface Sender {
+  /** GUID prefix of the DDS participant. */
+  readonly participant: string;
+  /** Address at which the participant is proven; THIS_HOST if it is on this machine. */
+  readonly address: string;
+}
+
+export const THIS_HOST = '127.0.0.1';
+
+/**
+ * Receives the messages of other nodes on the graph, validated and converted to types of core. `sender` null: the transport cannot
+ * identify it.
+ */
 export interface GraphListener {
-  onHealthStatus(status: HealthStatus): void;
-  onAlert(alert: Alert): void;
-  /** A node, by the `node_name` of its statuses, was disposed of. Not called by transports that cannot detect it. */
-  onNodeLeft?(nodeName: string): void;
+  onHealthStatus(status: HealthStatus, sender: Sender | null): void;
+  onAlert(alert: Alert, sender: Sender | null): void;
+  /** Another monitor with the name of this node is on the graph; called repeatedly while it is. */
+  onOwnName?(sender: Sender | null): void;
+  /**
+   * A participant has no writer of a node's statuses any more. `hasLeft`: the writer was disposed of; otherwise its lease expired. Not
+   * called by transports that cannot detect it.
+   */
+  onPublisherGone?(nodeName: string, participant: string, hasLeft: boolean): void;
   /** Reception of other nodes was started or stopped. `appliances`: those on the graph. */
   onObserving?(isObserving: boolean, appliances: readonly string[]): void;
   /** Null: /safe_shutdown is not offered. */

@@ -3,7 +3,7 @@ import type { HealthStatus } from '../core/health-status.ts';
 import type { ShutdownProgress } from '../core/shutdown/shutdown.ts';
 import { encode } from '../rtps/wire/cdr.ts';
 import { diagnosticArray } from './diagnostics.ts';
-import type { GraphNames, GraphOptions } from './graph.ts';
+import type { GraphNames, GraphOptions, Sender } from './graph.ts';
 import {
   ALERT,
   type AlertMessage,
@@ -14,7 +14,7 @@ import {
 } from './interfaces.generated.ts';
 import { healthStatusMessage } from './messages.ts';
 
-type PublisherOptions = Pick<GraphOptions, 'diagnostics' | 'localNode' | 'log' | 'monotonicSeconds'>;
+type PublisherOptions = Pick<GraphOptions, 'diagnostics' | 'listener' | 'localNode' | 'log' | 'monotonicSeconds'>;
 
 export type PublishedTopic = keyof GraphNames['topics'];
 
@@ -39,12 +39,17 @@ export abstract class GraphPublisher {
   protected abstract send(topic: PublishedTopic, message: Buffer): void;
   protected abstract hasSubscribers(topic: PublishedTopic): boolean;
 
-  /** To be called when a status or an alert of another monitor with this one's name was received. */
-  protected reportConflict(topic?: string): void {
-    const { localNode, log } = this.#options;
+  /** To be called when another monitor with this one's name was found, by a status or an alert for example. */
+  protected reportConflict(sender: Sender | null, topic?: string): void {
+    const { listener, localNode, log } = this.#options;
     if (this.conflictProblem === null) {
-      log('warning', 'another monitor on the graph has the same name; give each its own node_name', { node_name: localNode, topic });
+      log('warning', 'another monitor on the graph has the same name; give each its own node_name', {
+        node_name: localNode,
+        address: sender?.address,
+        topic,
+      });
     }
+    listener.onOwnName?.(sender);
     this.#conflictSeconds = this.#options.monotonicSeconds();
   }
 

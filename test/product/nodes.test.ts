@@ -12,7 +12,7 @@ type List<T> = { data: T[]; count: number };
 /** `offsetMs`: how far the clock of the other robot is off. */
 const receive = (service: InProcessService, node: string, offsetMs = 0, more: Partial<HealthStatus> = {}): HealthStatus => {
   const status = statusOf(node, service.clocks.wallMs + offsetMs, more);
-  service.remoteNodes.onHealthStatus(status);
+  service.remoteNodes.onHealthStatus(status, { participant: node, address: '10.0.0.2' });
   return status;
 };
 
@@ -239,8 +239,8 @@ t.test('a node that leaves is no failure, also after restarts, until it is recei
   const first = await startInProcess(t, folder, clocks);
   await first.run(ESTABLISHING, () => receive(first, 'arm'));
   const leftMs = clocks.wallMs;
-  first.remoteNodes.onNodeLeft('arm');
-  first.remoteNodes.onNodeLeft('nobody');
+  first.remoteNodes.onPublisherGone('arm', 'arm', true);
+  first.remoteNodes.onPublisherGone('nobody', 'nobody', true);
   await first.run(60);
   t.same(first.published, []);
   t.match(nodeIn(await first.json<StatusDocument>('/status'), 'arm'), { left: isoUtc(leftMs), stale: false, status: 'UNKNOWN' });
@@ -259,7 +259,7 @@ t.test('a node that leaves is no failure, also after restarts, until it is recei
     [{ alert_id: /^arm\/health_status\//, severity: 'ERROR', resolved: false }],
     'when it vanishes then, that is an ERROR',
   );
-  second.remoteNodes.onNodeLeft('arm');
+  second.remoteNodes.onPublisherGone('arm', 'arm', true);
   await second.settled();
   t.match(second.published.slice(1), [{ alert_id: second.published[0]?.alert_id, resolved: true }], 'one that was stale and leaves');
   await second.stop();
@@ -280,7 +280,7 @@ t.test('an expected node that leaves is an ERROR, also when the list changes aft
     receive(service, 'arm');
     receive(service, 'leg');
   });
-  for (const node of ['arm', 'leg']) service.remoteNodes.onNodeLeft(node);
+  for (const node of ['arm', 'leg']) service.remoteNodes.onPublisherGone(node, node, true);
   await service.run(20);
   t.match(service.published, [{ alert_id: /^arm\//, severity: 'ERROR', resolved: false }]);
   const { nodes } = await service.json<StatusDocument>('/status');
@@ -301,24 +301,53 @@ t.test('an expected node that leaves is an ERROR, also when the list changes aft
   t.match(again.published, [{ alert_id: /^arm\//, resolved: false }], 'expected after a restart, too');
 });
 
-t.test('a clock that is implausibly wrong is shown but not stored, and reported once; one that is set is followed', async (t) => {
+t.test('statuses of a wrong clock get the time of their arrival, which is reported once; a clock that is set is followed', async (t) => {
   const service = await startInProcess(t, temporaryFolder(t));
   const { wallMs: start } = service.clocks;
+  const offsets = { future: 26 * HOUR_MS, minutes: 61_000, past: Date.UTC(1970, 0, 2) - start, last: Date.UTC(9999, 11, 31) - start };
   await service.run(5, () => {
-    receive(service, 'future', 26 * HOUR_MS);
-    receive(service, 'past', Date.UTC(1970, 0, 2) - start);
+    for (const [node, offset] of Object.entries(offsets)) receive(service, node, offset);
     receive(service, 'set', service.clocks.wallMs < start + 3000 ? 0 : -5 * HOUR_MS);
   });
   const status = await service.json<StatusDocument>('/status');
-  for (const node of ['future', 'past', 'set']) t.match(nodeIn(status, node), { status: 'OK', stale: false, period_seconds: 1 }, node);
-  t.equal(status.remote?.not_stored, 10);
-  const count = async (node: string): Promise<number> =>
-    (await service.json<List<HealthStatus>>(`/health/history?node=${node}&hours=100`)).count;
-  t.equal(await count('future'), 0);
-  t.equal(await count('set'), 5);
-  t.equal(service.logged.filter(({ message }) => message.includes('clock is wrong')).length, 2);
+  const arrivals = Array.from({ length: 5 }, (_, second) => isoUtc(start + second * 1000));
+  for (const node of Object.keys(offsets)) {
+    t.match(nodeIn(status, node), { status: 'OK', stale: false, period_seconds: 1, timestamp: arrivals[4] }, node);
+    const { data } = await service.json<List<HealthStatus>>(`/health/history?node=${node}&hours=100`);
+    t.same(
+      data.map(({ timestamp }) => timestamp),
+      arrivals,
+      node,
+    );
+  }
+  t.match(
+    status.nodes.map((node) => node.clock_ahead_seconds),
+    [null, 93_600, 61, null, Math.round(offsets.last / 1000), null],
+  );
+  t.equal((await service.json<List<HealthStatus>>('/health/history?node=set&hours=100')).count, 5);
+  t.equal(service.logged.filter(({ message }) => message.includes('clock is wrong')).length, 4);
   await service.run(10);
-  t.equal(service.published.length, 3, 'their stale statuses are reported all the same');
+  t.equal(service.published.length, 5, 'their stale statuses are reported all the same');
+});
+
+t.test('statuses dated ahead displace nothing: what the node sends afterwards is current, and newest in its history', async (t) => {
+  const service = await startInProcess(t, temporaryFolder(t));
+  await service.run(ESTABLISHING, () => receive(service, 'arm'));
+  await service.run(5, () => {
+    receive(service, 'arm', 50 * 60_000, { cpu_percent: 99 });
+    receive(service, 'arm', 0, { cpu_percent: 1 });
+  });
+  t.match(await service.json('/health?node=arm'), { cpu_percent: 1 });
+  const { data } = await service.json<List<HealthStatus>>('/health/history?node=arm&hours=100&order=desc&limit=1');
+  t.match(data, [{ timestamp: isoUtc(service.clocks.wallMs - 1000) }]);
+  t.equal(nodeIn(await service.json<StatusDocument>('/status'), 'arm')?.period_seconds, 1);
+});
+
+t.test('what a writer with a wrong clock repeats is stored once', async (t) => {
+  const service = await startInProcess(t, temporaryFolder(t));
+  for (let i = 0; i < 10; i += 1) receive(service, 'past', Date.UTC(1970, 0, 2) - service.clocks.wallMs + i * 1000);
+  t.equal((await service.json<List<HealthStatus>>('/health/history?node=past&hours=100')).count, 1);
+  t.match(service.remoteNodes.counts(), { statuses: 10, not_stored: 9 });
 });
 
 t.test('open alerts of a database that is opened late continue, unless they were raised meanwhile', async (t) => {

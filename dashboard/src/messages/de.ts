@@ -79,6 +79,11 @@ export const de: Messages = {
       meaning: 'Der Roboter sendet seinen Status nicht mehr.',
       action: 'Prüfen Sie, ob er eingeschaltet und mit dem Netz verbunden ist.',
     },
+    name_conflict: {
+      name: 'Knotenname',
+      meaning: 'Mehrere Rechner veröffentlichen unter diesem Namen. Gezeigt werden nur die Daten des ersten.',
+      action: 'Geben Sie jedem Rechner einen eigenen node_name. Die Seite des Knotens zeigt ihre Adressen.',
+    },
     remote_nodes: {
       name: 'Liste der Knoten',
       meaning: 'Dieser Rechner kann nur eine begrenzte Zahl von Robotern beobachten, und die Liste ist fast voll.',
@@ -103,6 +108,8 @@ export const de: Messages = {
 
   alerts: {
     noData: (node) => `Keine Daten von ${node}`,
+    nameNotUnique: 'Mehrere Rechner veröffentlichen unter diesem Namen',
+    nameWasNotUnique: 'Mehrere Rechner veröffentlichten unter diesem Namen',
     listFull: 'Die Liste der Knoten ist fast voll',
     listWasFull: 'Die Liste der Knoten war fast voll',
     notConnected: (name) => `${name} ist nicht verfügbar`,
@@ -118,6 +125,7 @@ export const de: Messages = {
     wasCritical: (name) => `${name} war kritisch hoch`,
     disk: (path) => `Datenträger ${path}`,
     nodesOf: (value, threshold) => `${value} Knoten, Grenze ${threshold}`,
+    machinesOf: (value) => plural(value, 'Rechner', 'Rechner'),
     noDataFor: (age, timeout) => `keine Daten seit ${age}, erlaubt sind ${timeout}`,
     valueOf: (value, threshold) => `${value}, Grenze ${threshold}`,
     since: (time) => `seit ${time}`,
@@ -172,8 +180,10 @@ export const de: Messages = {
       `Messwerte können seit ${time} nicht gespeichert werden${error === '' ? '' : ` (${error})`}. Hier werden sie weiter gezeigt.`,
     clockAhead: (by) => `Die Uhr dieses Rechners geht gegenüber Ihrer um ${by} vor. Alle Zeiten hier sind seine.`,
     clockBehind: (by) => `Die Uhr dieses Rechners geht gegenüber Ihrer um ${by} nach. Alle Zeiten hier sind seine.`,
+    nameNotUnique: (node, [first, ...others]) =>
+      `Mehrere Rechner veröffentlichen als ${node}: Gezeigt werden nur die Daten von ${first}, nicht die von ${others.join(', ')}.`,
     nodeClockAhead: (node, by) =>
-      `Die Uhr von ${node} geht gegenüber der dieses Rechners um ${by} vor. Die Zeiten seiner Messwerte sind seine eigenen.`,
+      `Die Uhr von ${node} geht gegenüber der dieses Rechners um ${by} vor. Seine Messwerte haben die Zeit ihrer Ankunft.`,
     nodeClockBehind: (node, by) =>
       `Die Uhr von ${node} geht gegenüber der dieses Rechners um ${by} nach. Die Zeiten seiner Messwerte sind seine eigenen.`,
     shutdown: 'sicheres Herunterfahren',

@@ -81,6 +81,11 @@ export const en = {
       meaning: 'The robot stopped sending its status.',
       action: 'Check whether it is switched on and connected to the network.',
     },
+    name_conflict: {
+      name: 'Node name',
+      meaning: 'Several machines publish under this name. Only the data of the first one is shown.',
+      action: 'Give each machine its own node_name. The page of the node shows their addresses.',
+    },
     remote_nodes: {
       name: 'List of nodes',
       meaning: 'This machine can observe a limited number of robots, and the list is almost full.',
@@ -105,6 +110,8 @@ export const en = {
 
   alerts: {
     noData: (node: string): string => `No data from ${node}`,
+    nameNotUnique: 'Several machines publish under this name',
+    nameWasNotUnique: 'Several machines published under this name',
     listFull: 'The list of remote nodes is almost full',
     listWasFull: 'The list of remote nodes was almost full',
     notConnected: (name: string): string => `${name} is not available`,
@@ -120,6 +127,7 @@ export const en = {
     wasCritical: (name: string): string => `${name} was critically high`,
     disk: (path: string): string => `Disk ${path}`,
     nodesOf: (value: number, threshold: number): string => `${value} nodes, threshold ${threshold}`,
+    machinesOf: (value: number): string => plural(value, 'machine', 'machines'),
     noDataFor: (age: string, timeout: string): string => `no data for ${age}, timeout ${timeout}`,
     valueOf: (value: string, threshold: string): string => `${value}, threshold ${threshold}`,
     since: (time: string): string => `since ${time}`,
@@ -174,8 +182,10 @@ export const en = {
       `Measurements have not been saved since ${time}${error === '' ? '' : ` (${error})`}. They are still shown here.`,
     clockAhead: (by: string): string => `This machine's clock is ${by} ahead of yours. Times on this page are the machine's.`,
     clockBehind: (by: string): string => `This machine's clock is ${by} behind yours. Times on this page are the machine's.`,
+    nameNotUnique: (node: string, [first, ...others]: readonly string[]): string =>
+      `Several machines publish as ${node}: only the data of ${first} is shown, not that of ${others.join(', ')}.`,
     nodeClockAhead: (node: string, by: string): string =>
-      `The clock of ${node} is ${by} ahead of this machine's. The times of its measurements are its own.`,
+      `The clock of ${node} is ${by} ahead of this machine's. Its measurements have the time of their arrival.`,
     nodeClockBehind: (node: string, by: string): string =>
       `The clock of ${node} is ${by} behind this machine's. The times of its measurements are its own.`,
     shutdown: 'safe shutdown',

@@ -18,6 +18,8 @@ const nodeState = (node_name: string, more: Partial<NodeState> = {}): NodeState 
   timestamp: '2026-03-04T05:06:07.000Z',
   age_seconds: 1,
   period_seconds: 1,
+  clock_ahead_seconds: null,
+  conflict_addresses: [],
   left: null,
   ...more,
 });

@@ -102,6 +102,8 @@ class FakeService {
       timestamp: this.latest?.timestamp ?? null,
       age_seconds: age,
       period_seconds: 1,
+      clock_ahead_seconds: null,
+      conflict_addresses: [],
       left: null,
     };
     return {
@@ -165,6 +167,8 @@ const remoteNode = (name: string, offsetMs = 0, age = 0): NodeState => ({
   timestamp: new Date(Date.now() + offsetMs - age * 1000).toISOString(),
   age_seconds: age,
   period_seconds: 1,
+  clock_ahead_seconds: null,
+  conflict_addresses: [],
   left: null,
 });
 

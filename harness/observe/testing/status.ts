@@ -27,6 +27,7 @@ const NODE = {
   last_seen: null,
   period_seconds: 1,
   clock_ahead_seconds: null,
+  conflict_addresses: [] as string[],
   left: null,
   open_alerts: 0,
   stale: false,

@@ -1,12 +1,13 @@
 import type { Config } from '../../config/schema.ts';
 import { type Alert, alertId, STALE_METRIC } from '../../core/alerts/alert.ts';
-import { isPlausible, type KnownNode, type NodeWatch } from '../../core/alerts/node-watch.ts';
+import type { Arrival, KnownNode, NodeWatch } from '../../core/alerts/node-watch.ts';
 import { TokenBucket } from '../../core/alerts/rate-limit.ts';
 import type { HealthStatus } from '../../core/health-status.ts';
 import type { Log, Publisher, RecordCursor, RecordedAlert } from '../../core/ports.ts';
 import { type Clocks, isoUtc, roundToMilliseconds } from '../../core/time/time.ts';
 import type { Live } from '../live.ts';
 import type { LeftNodes } from './left-nodes.ts';
+import { NodePublisher } from './node-publisher.ts';
 
 /** Rate limit of one node, which may publish at up to 1000 Hz. */
 const STATUSES_PER_SECOND = 1200;
@@ -21,6 +22,9 @@ const JUMPS_BURST = 5;
 /** Rate limit of alerts about one stale node, so that an intermittent node fills neither log nor disk. */
 const STALE_ALERTS_PER_SECOND = 1 / 600;
 const STALE_ALERTS_BURST = 5;
+/** A publisher has missed a status after this many periods without one, and after this time at the earliest. */
+const MISSED_PERIODS = 3;
+const SHORTEST_SILENCE_SECONDS = 1;
 /** A newcomer becomes established after at least this long and ARRIVALS statuses that are APART_SECONDS apart. */
 export const ESTABLISHED_SECONDS = 60;
 const ARRIVALS = 4;
@@ -28,9 +32,6 @@ const APART_SECONDS = 15;
 /** The publish rate is recorded when it differs by this factor from the last one, at most once an hour. */
 const RATE_FACTOR = 1.2;
 const RECORD_RATE_SECONDS = 3600;
-
-/** Reason why a status is shown but not stored; null: it is stored. */
-export type NotStored = 'invalid time' | 'too many jumps' | null;
 
 /** When a node was seen, monotonic seconds. */
 export interface SeenTimes {
@@ -43,9 +44,14 @@ export interface SeenTimes {
 export class RemoteNode {
   readonly name: string;
   readonly watch: NodeWatch;
+  readonly publisher = new NodePublisher();
+  /** From where its last status came; null: not known. */
+  address: string | null = null;
   readonly #statuses = new TokenBucket(STATUSES_PER_SECOND, STATUSES_PER_SECOND);
   readonly #assured = new TokenBucket(ASSURED_PER_SECOND, ASSURED_PER_SECOND);
   readonly changes = new TokenBucket(CHANGES_PER_SECOND, CHANGES_BURST);
+  /** The same for other participants that publish alerts about the node. */
+  readonly otherChanges = new TokenBucket(CHANGES_PER_SECOND, CHANGES_BURST);
   readonly staleAlertLimit = new TokenBucket(STALE_ALERTS_PER_SECOND, STALE_ALERTS_BURST);
   readonly #jumps = new TokenBucket(JUMPS_PER_SECOND, JUMPS_BURST);
   /** Monotonic seconds; may precede the start of this process. */
@@ -97,10 +103,15 @@ export class RemoteNode {
     return this.#statuses.take(nowSeconds) && (all.take(nowSeconds) || this.#assured.take(nowSeconds));
   }
 
-  /** Whether a status must not be stored; counts a jump. */
-  notStored(timestampMs: number, isJump: boolean, nowMs: number, nowSeconds: number): NotStored {
-    if (!isPlausible(timestampMs, nowMs)) return 'invalid time';
-    return isJump && !this.#jumps.take(nowSeconds) ? 'too many jumps' : null;
+  /** Time without a status after which the publisher has missed one; shorter than `allowedSeconds`. */
+  get silentSeconds(): number {
+    return Math.min(this.watch.allowedSeconds, Math.max(SHORTEST_SILENCE_SECONDS, MISSED_PERIODS * this.watch.periodSeconds));
+  }
+
+  /** Whether a status may be stored; counts a jump. Of the repetitions by a writer with a wrong clock, only the first is stored. */
+  mayStore(arrival: Arrival, isInBurst: boolean, nowSeconds: number): boolean {
+    if (arrival === 'wrong clock') return !isInBurst;
+    return arrival !== 'jump' || this.#jumps.take(nowSeconds);
   }
 
   /** The publish rate in Hz if it must be recorded now, else null. */

@@ -1,6 +1,14 @@
 import { monotonicFactory } from 'ulid';
-import { type Alert, alertId, isAboutRemoteNode, NODE_LIMIT_METRIC, nodeOfAlertId, raisedBy } from '../../core/alerts/alert.ts';
-import { type KnownNode, NodeWatch, type Stamp, stampOf } from '../../core/alerts/node-watch.ts';
+import {
+  type Alert,
+  alertId,
+  isAboutRemoteNode,
+  NAME_CONFLICT_METRIC,
+  NODE_LIMIT_METRIC,
+  nodeOfAlertId,
+  raisedBy,
+} from '../../core/alerts/alert.ts';
+import { type Arrival, isPlausible, type KnownNode, NodeWatch, type Stamp, stampOf } from '../../core/alerts/node-watch.ts';
 import { TokenBucket } from '../../core/alerts/rate-limit.ts';
 import type { HealthStatus } from '../../core/health-status.ts';
 import { isNodeName } from '../../core/node-name.ts';
@@ -9,8 +17,9 @@ import type { Log, RecordCursor } from '../../core/ports.ts';
 import { type ClockCorrection, corrected } from '../../core/time/clock-watch.ts';
 import { isoUtc } from '../../core/time/time.ts';
 import type { StatusDocument } from '../../http/api/schema.ts';
-import type { GraphListener } from '../../ros/graph.ts';
+import { type GraphListener, type Sender, THIS_HOST } from '../../ros/graph.ts';
 import { MAX_NODES, NodeLimit, SHORT_FROM } from './node-limit.ts';
+import { NodePublisher } from './node-publisher.ts';
 import { RemoteAlerts } from './remote-alerts.ts';
 import {
   makeStaleAlert,
@@ -31,6 +40,15 @@ const YOUNG_SECONDS = 3600;
 const MAX_YOUNG_ALERTS = 32;
 const YOUNG_ALERTS_PER_SECOND = 1 / 60;
 const ALL_STATUSES_PER_SECOND = 5000;
+/** Limit of alerts about names with several publishers, also the burst; and their long-term rate. */
+const MAX_CONFLICT_ALERTS = 32;
+const CONFLICT_ALERTS_PER_SECOND = 1 / 60;
+/** Number of publishers of one name from which on there is a conflict. */
+const CONFLICT_PUBLISHERS = 2;
+/** This process as the publisher of its own name. */
+const OWN_SENDER: Sender = { participant: '', address: THIS_HOST };
+const UNKNOWN_SENDER: Sender = { participant: 'unknown', address: 'an unknown address' };
+const NO_STAMP: Stamp = { ms: Number.NaN, print: Number.NaN };
 /** A node seen within this time before the start is expected after it. */
 const EXPECTED_HOURS = 24;
 /** Grace period after the start for DDS discovery. */
@@ -46,7 +64,7 @@ const DELAYED_SECONDS = 1;
  * Receives from remote nodes: detects stale nodes, stores and serves their data. Staleness is judged by arrival times on the monotonic
  * clock; a node's own clock only orders its history. All state is bounded, regardless of the senders.
  */
-export class RemoteNodes implements Pick<Required<GraphListener>, 'onHealthStatus' | 'onAlert' | 'onNodeLeft'> {
+export class RemoteNodes implements Pick<Required<GraphListener>, 'onHealthStatus' | 'onAlert' | 'onOwnName' | 'onPublisherGone'> {
   readonly #options: RemoteNodesOptions;
   readonly #uniqueId = monotonicFactory(Math.random);
   readonly #nodes = new Map<string, RemoteNode>();
@@ -58,6 +76,9 @@ export class RemoteNodes implements Pick<Required<GraphListener>, 'onHealthStatu
   /** Limits the log lines about discovered nodes. */
   readonly #discoveryLines = new TokenBucket(1 / 60, MAX_NODES);
   readonly #counts = { statuses: 0, duplicates: 0, late: 0, not_stored: 0, refused: 0, evicted: 0 };
+  readonly #conflictAlerts = new TokenBucket(CONFLICT_ALERTS_PER_SECOND, MAX_CONFLICT_ALERTS);
+  /** Others that publish under the name of this node. */
+  readonly #own = new NodePublisher();
   /** The open alert about the list of remote nodes being almost full. */
   #capacityAlert: Alert | null = null;
   #rules: RemoteNodeRules;
@@ -116,7 +137,7 @@ export class RemoteNodes implements Pick<Required<GraphListener>, 'onHealthStatu
 
   /** Open alerts about this node, which count in its status. */
   openAlerts(): readonly Alert[] {
-    return this.#capacityAlert ? [this.#capacityAlert] : [];
+    return [this.#capacityAlert, this.#own.alert].filter((alert) => alert !== null);
   }
 
   /**
@@ -147,11 +168,15 @@ export class RemoteNodes implements Pick<Required<GraphListener>, 'onHealthStatu
     for (const alert of remoteAlerts) {
       const node = this.#nodes.get(nodeOfAlertId(alert.alert_id));
       if (raisedBy(alert, localNode) === 'other') this.#alerts.adopt(alert);
-      else if (node) this.#adoptStale(node, alert);
-      else this.#resolve(alert);
+      else if (!node) this.#resolve(alert);
+      else if (alert.metric === NAME_CONFLICT_METRIC) this.#adoptConflict(node.publisher, alert);
+      else this.#adoptStale(node, alert);
     }
     for (const name of hasAlert) if (!this.#nodes.has(name)) void Promise.all(this.#alerts.end(name));
-    const capacityAlert = openAlerts.find((alert) => raisedBy(alert, localNode) === 'node limit');
+    const own = openAlerts.filter((alert) => raisedBy(alert, localNode) === 'reception');
+    const conflictAlert = own.find(({ metric }) => metric === NAME_CONFLICT_METRIC);
+    if (conflictAlert) this.#adoptConflict(this.#own, conflictAlert);
+    const capacityAlert = own.find(({ metric }) => metric === NODE_LIMIT_METRIC);
     if (capacityAlert && this.#capacityAlert) this.#resolve(capacityAlert);
     this.#capacityAlert ??= capacityAlert ?? null;
     this.#updateCapacityAlert();
@@ -161,42 +186,51 @@ export class RemoteNodes implements Pick<Required<GraphListener>, 'onHealthStatu
     return { ...this.#counts, ...this.#alerts.counts, alerts_not_stored: this.#options.store.alertsNotStored };
   }
 
-  onHealthStatus(status: HealthStatus): void {
+  onHealthStatus(received: HealthStatus, sender: Sender | null = null): void {
     const { clocks, events, live, localNode } = this.#options;
-    if (!this.#isRunning || status.node_name === localNode) return;
+    if (!this.#isRunning || received.node_name === localNode) return;
     const now = clocks.monotonicSeconds();
-    const node = this.#nodeOf(status.node_name, now);
+    const node = this.#nodeOf(received.node_name, now);
+    const stamp = stampOf(received);
+    // Before the limits, so that another publisher cannot use up those of the node.
+    if (node && sender && !this.#isAdmitted(node, received, stamp, sender, now)) return;
     if (!node?.takeStatus(now, this.#statuses)) {
       this.#counts.refused += 1;
       this.#rateLimitedLog('warning', node ? 'remote statuses dropped: rate limit exceeded' : 'remote node ignored: node limit reached', {
-        node: status.node_name,
+        node: received.node_name,
       });
       return;
     }
-    const stamp = stampOf(status);
-    const { arrival, change, isSending } = node.watch.receive(stamp, now);
+    const nowMs = clocks.wallMilliseconds();
+    const isClockRight = isPlausible(stamp.ms, nowMs);
+    const { arrival, change, isInBurst, isSending } = node.watch.receive(stamp, now, isClockRight);
+    const timestampMs = isClockRight ? stamp.ms : nowMs;
+    const status = isClockRight ? received : { ...received, timestamp: isoUtc(nowMs) };
+    const clockAheadSeconds = isClockRight || stamp.ms < nowMs ? null : Math.round((stamp.ms - nowMs) / 1000);
     if (arrival === 'duplicate') {
       this.#counts.duplicates += 1;
       if (!isSending) return;
       // A duplicate carries no new data, but shows that the node is sending.
       this.#onNodeSeen(node, now);
-      if (!live.refresh(node.name, now)) live.setStatus(status, now, node.watch.periodSeconds);
+      if (!live.refresh(node.name, now)) live.setStatus(status, now, node.watch.periodSeconds, clockAheadSeconds);
       if (change === 'resolve') this.#endStale(node);
       return;
     }
     this.#counts.statuses += 1;
     if (arrival === 'late') this.#counts.late += 1;
     this.#onNodeSeen(node, now);
+    if (!isClockRight) this.#logWrongClock(node, received);
     const line = JSON.stringify(status);
-    const cursor = this.#store(node, status, line, stamp.ms, arrival === 'jump', now);
-    if (arrival !== 'late') live.setStatus(status, now, node.watch.periodSeconds);
+    const mayStore = node.mayStore(arrival, isInBurst, now);
+    const cursor = mayStore ? this.#store(node, status, line, timestampMs, now) : this.#skip(node, arrival);
+    if (arrival !== 'late') live.setStatus(status, now, node.watch.periodSeconds, clockAheadSeconds);
     events.publishHealth(status, line, cursor);
     if (change === 'resolve') this.#endStale(node);
     const soonest = now + Math.max(SHORTEST_CHECK_SECONDS, node.watch.allowedSeconds);
     if (this.#timer === null || soonest < this.#nextCheckSeconds) this.#scheduleCheck();
   }
 
-  onAlert(alert: Alert): void {
+  onAlert(alert: Alert, sender: Sender | null = null): void {
     const { clocks, localNode } = this.#options;
     const name = nodeOfAlertId(alert.alert_id);
     // Each observer judges staleness by its own arrivals, so remote alerts about it are ignored.
@@ -207,15 +241,35 @@ export class RemoteNodes implements Pick<Required<GraphListener>, 'onHealthStatu
       this.#alerts.refuse('node limit reached', alert);
       return;
     }
-    node.lastSeenSeconds = now;
-    this.#alerts.take(alert, node.changes);
+    const isNode = sender === null || node.publisher.isNode(sender);
+    const source = { node, sender, isNode };
+    if ((!isNode && node.publisher.isRival(sender)) || !this.#alerts.mayChange(alert, source)) {
+      if (sender) node.publisher.holdBack(sender, now, () => this.onAlert(alert, sender));
+      this.#alerts.refuse('not sent by the participant that raised it', alert, sender);
+      return;
+    }
+    if (isNode || node.address === null) node.lastSeenSeconds = now;
+    this.#alerts.take(alert, source);
   }
 
-  onNodeLeft(name: string): void {
-    const { clocks, left, log } = this.#options;
+  onOwnName(sender: Sender | null): void {
+    if (!this.#isRunning) return;
+    const now = this.#options.clocks.monotonicSeconds();
+    for (const one of [OWN_SENDER, sender ?? UNKNOWN_SENDER])
+      this.#own.takeStatus(one, NO_STAMP, false, now, Number.POSITIVE_INFINITY, () => undefined);
+    this.#updateConflict(this.#options.localNode, this.#own, now);
+  }
+
+  onPublisherGone(name: string, participant: string, hasLeft: boolean): void {
+    const { clocks, left, localNode, log } = this.#options;
     const node = this.#nodes.get(name);
+    const now = clocks.monotonicSeconds();
+    if (name === localNode) this.#own.remove(participant, now);
     if (!this.#isRunning || !node) return;
-    if (node.changes.take(clocks.monotonicSeconds())) log('notice', 'remote node left the graph', { node: name });
+    const isWithoutPublisher = node.publisher.remove(participant, now);
+    this.#updateConflict(name, node.publisher, now);
+    if (!hasLeft || !isWithoutPublisher) return;
+    if (node.changes.take(now)) log('notice', 'remote node left the graph', { node: name });
     this.#setLeft(node, clocks.wallMilliseconds());
     // Newcomers are not restored after a restart.
     if (node.isEstablished) left.write(this.#leftNodes());
@@ -228,7 +282,10 @@ export class RemoteNodes implements Pick<Required<GraphListener>, 'onHealthStatu
     const ruleSeconds = this.#rules.forgetAfterHours * 3600 || Number.POSITIVE_INFINITY;
     const isYoung = ({ name, spanSeconds }: RemoteNode): boolean => spanSeconds < YOUNG_SECONDS && !this.#isExpected(name);
     let young = [...this.#nodes.values()].filter((node) => node.staleAlert && isYoung(node)).length;
+    this.#updateConflict(this.#options.localNode, this.#own, now);
     for (const node of this.#nodes.values()) {
+      node.publisher.succeed(now, node.silentSeconds);
+      this.#updateConflict(node.name, node.publisher, now);
       const isNew = node.watch.check(now) !== null;
       if (isNew) live.setStale(node.name, true);
       const staleSeconds = node.staleAlert ? null : node.watch.staleSeconds(now);
@@ -256,7 +313,7 @@ export class RemoteNodes implements Pick<Required<GraphListener>, 'onHealthStatu
     const node = this.#nodes.get(name);
     if (!node) return null;
     const resolved = this.#remove(node);
-    const count = resolved.length + (node.staleAlert ? 1 : 0);
+    const count = resolved.length + (node.staleAlert ? 1 : 0) + (node.publisher.alert ? 1 : 0);
     this.#options.log('notice', 'remote node forgotten, its alerts resolved', { node: name, reason, alerts: count });
     this.#updateCapacityAlert();
     await Promise.all(resolved);
@@ -270,6 +327,7 @@ export class RemoteNodes implements Pick<Required<GraphListener>, 'onHealthStatu
     live.forget(node.name, node.isEstablished || node.wasKnown);
     if (!node.isEstablished && !node.wasKnown) store.dropNewcomer(node.name);
     if (node.staleAlert) this.#resolve(node.staleAlert);
+    if (node.publisher.alert) this.#resolve(node.publisher.alert);
     if (node.leftMs !== null && node.isEstablished) left.write(this.#leftNodes());
     return this.#alerts.end(node.name);
   }
@@ -297,7 +355,7 @@ export class RemoteNodes implements Pick<Required<GraphListener>, 'onHealthStatu
   #scheduleCheck(notBeforeSeconds = SHORTEST_CHECK_SECONDS): void {
     if (this.#timer) clearTimeout(this.#timer);
     this.#timer = null;
-    if (!this.#isRunning || this.#nodes.size === 0) return;
+    if (!this.#isRunning || (this.#nodes.size === 0 && this.#own.alert === null)) return;
     const now = this.#options.clocks.monotonicSeconds();
     let wait = LONGEST_CHECK_SECONDS;
     for (const { watch } of this.#nodes.values()) wait = Math.min(wait, watch.deadlineSeconds - now);
@@ -365,25 +423,81 @@ export class RemoteNodes implements Pick<Required<GraphListener>, 'onHealthStatu
     publishAlerts([alert]);
   }
 
-  #store(node: RemoteNode, status: HealthStatus, line: string, timestampMs: number, isJump: boolean, now: number): RecordCursor | null {
-    const { clocks, log, store } = this.#options;
-    const notStored = node.notStored(timestampMs, isJump, clocks.wallMilliseconds(), now);
-    if (notStored === null) {
-      const hertz = node.rateToRecord(now);
-      if (hertz !== null) store.recordRate(node.name, hertz, timestampMs);
-      return store.recordHealth(status, line, timestampMs, !node.isEstablished);
+  /** Whether a status counts as one of the node; otherwise it is counted, and possibly held back. */
+  #isAdmitted(node: RemoteNode, status: HealthStatus, stamp: Stamp, sender: Sender, now: number): boolean {
+    const { publisher, watch } = node;
+    const isKnown = !publisher.isEstablished(sender) && watch.stamps.has(stamp);
+    const admission = publisher.takeStatus(sender, stamp, isKnown, now, node.silentSeconds, () => this.onHealthStatus(status, sender));
+    if (admission === 'accepted') {
+      if (node.address !== null && node.address !== sender.address)
+        this.#rateLimitedLog('notice', 'remote node has another address', {
+          node: node.name,
+          former: node.address,
+          address: sender.address,
+        });
+      node.address = sender.address;
+      return true;
     }
+    if (admission === 'copy') this.#counts.duplicates += 1;
+    if (admission === 'refused') {
+      this.#counts.refused += 1;
+      const fields = { node: node.name, address: sender.address, established: node.address };
+      this.#rateLimitedLog('warning', 'remote status refused: another machine publishes under this name', fields);
+    }
+    this.#updateConflict(node.name, publisher, now);
+    return false;
+  }
+
+  /** Raises or resolves the WARNING that several machines publish under one name. */
+  #updateConflict(name: string, publisher: NodePublisher, now: number): void {
+    const { clocks, live, log, publishAlerts } = this.#options;
+    const addresses = publisher.conflict(now);
+    live.setConflict(name, addresses);
+    if (addresses.length === 0 && publisher.alert === null) return;
+    const isRaise = publisher.alert === null;
+    if (isRaise ? !publisher.alertLimit.take(now) || !this.#conflictAlerts.take(now) : addresses.length > 0 || publisher.isKept(now))
+      return;
+    const nowMs = clocks.wallMilliseconds();
+    const alert: Alert = {
+      alert_id: publisher.alert?.alert_id ?? alertId(name, NAME_CONFLICT_METRIC, this.#uniqueId(nowMs)),
+      severity: 'WARNING',
+      metric: NAME_CONFLICT_METRIC,
+      value: isRaise ? addresses.length : CONFLICT_PUBLISHERS - 1,
+      threshold: CONFLICT_PUBLISHERS,
+      timestamp: isoUtc(nowMs),
+      resolved: !isRaise,
+    };
+    publisher.alert = isRaise ? alert : null;
+    const [established, ...others] = addresses;
+    if (isRaise) log('warning', 'several machines publish under one node name', { node: name, established, others });
+    publishAlerts([alert]);
+    this.#scheduleCheck();
+  }
+
+  /** Continues a stored alert about a conflict; if this process has raised one meanwhile, the stored one is resolved. */
+  #adoptConflict(publisher: NodePublisher, alert: Alert): void {
+    if (publisher.alert) this.#resolve(alert);
+    else publisher.adopt(alert, this.#options.clocks.monotonicSeconds());
+  }
+
+  #store(node: RemoteNode, status: HealthStatus, line: string, timestampMs: number, now: number): RecordCursor | null {
+    const { store } = this.#options;
+    const hertz = node.rateToRecord(now);
+    if (hertz !== null) store.recordRate(node.name, hertz, timestampMs);
+    return store.recordHealth(status, line, timestampMs, !node.isEstablished);
+  }
+
+  #skip(node: RemoteNode, arrival: Arrival): null {
     this.#counts.not_stored += 1;
-    if (notStored === 'too many jumps') {
+    if (arrival === 'jump')
       this.#rateLimitedLog('warning', 'remote node clock jumps too often: some statuses shown but not stored', { node: node.name });
-    } else if (!node.isWrongClockLogged) {
-      node.isWrongClockLogged = true;
-      log('warning', 'remote node clock is wrong: statuses shown but not stored', {
-        node: node.name,
-        timestamp: status.timestamp,
-      });
-    }
     return null;
+  }
+
+  #logWrongClock(node: RemoteNode, { timestamp }: HealthStatus): void {
+    if (node.isWrongClockLogged) return;
+    node.isWrongClockLogged = true;
+    this.#options.log('warning', 'remote node clock is wrong: its statuses get the time of their arrival', { node: node.name, timestamp });
   }
 
   /** The clock stepped: corrects the times at which nodes left. */

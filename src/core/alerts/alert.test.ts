@@ -1,5 +1,15 @@
 import t from 'tap';
-import { alertId, diskMetric, NODE_LIMIT_METRIC, nodeOfAlertId, raisedBy, SEVERITIES, STALE_METRIC } from './alert.ts';
+import {
+  alertId,
+  diskMetric,
+  isFromThresholds,
+  NAME_CONFLICT_METRIC,
+  NODE_LIMIT_METRIC,
+  nodeOfAlertId,
+  raisedBy,
+  SEVERITIES,
+  STALE_METRIC,
+} from './alert.ts';
 
 t.test('the severities are those of the specification', async (t) => {
   t.same([...SEVERITIES].sort(), ['CRITICAL', 'ERROR', 'WARNING']);
@@ -23,11 +33,16 @@ t.test('the node and the metric of an alert decide who raises it', async (t) => 
   };
   t.equal(raiser('here', 'cpu_percent'), 'thresholds');
   t.equal(raiser('here', diskMetric('/media/usb')), 'thresholds');
-  t.equal(raiser('here', NODE_LIMIT_METRIC), 'node limit');
-  t.equal(raiser('there', STALE_METRIC), 'staleness');
+  t.equal(raiser('here', NODE_LIMIT_METRIC), 'reception');
+  t.equal(raiser('here', NAME_CONFLICT_METRIC), 'reception');
+  t.equal(raiser('there', STALE_METRIC), 'observer');
+  t.equal(raiser('there', NAME_CONFLICT_METRIC), 'observer');
   t.equal(raiser('there', 'cpu_percent'), 'other');
   t.equal(raiser('there', NODE_LIMIT_METRIC), 'other');
   t.equal(raiser('/robot/here', 'cpu_percent'), 'other');
+  const isOwn = (node: string, metric: string): boolean => isFromThresholds({ alert_id: alertId(node, metric, '01J'), metric }, 'here');
+  t.ok(isOwn('here', 'temperature') && isOwn('here', diskMetric('/media/usb')));
+  t.notOk(isOwn('here', STALE_METRIC) || isOwn('here', 'battery') || isOwn('there', 'temperature'), 'observers may raise these');
 });
 
 t.test('ids of one episode kind sort by their unique id', async (t) => {

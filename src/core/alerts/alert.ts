@@ -1,4 +1,4 @@
-import type { Metric, Reading } from '../metrics.ts';
+import { METRICS, type Metric, type Reading } from '../metrics.ts';
 
 export const SEVERITIES = ['WARNING', 'ERROR', 'CRITICAL'] as const;
 export type Severity = (typeof SEVERITIES)[number];
@@ -37,6 +37,10 @@ export function nodeOfAlertId(id: string): string {
 
 /** Metric of the alert about a node whose statuses stopped arriving. */
 export const STALE_METRIC = 'health_status';
+/** Metric of the alert about a node name under which two machines publish. */
+export const NAME_CONFLICT_METRIC = 'name_conflict';
+/** Metrics of the alerts that every service raises about the nodes it observes; the nodes themselves do not. */
+export const OBSERVED_METRICS: readonly string[] = [STALE_METRIC, NAME_CONFLICT_METRIC];
 /** Metric of the alert about the number of nodes that a service stores. */
 export const NODE_LIMIT_METRIC = 'remote_nodes';
 
@@ -53,12 +57,19 @@ export function isAboutRemoteNode({ alert_id }: Pick<Alert, 'alert_id'>, localNo
 }
 
 /**
- * Who raises and resolves an alert, seen from a service. `thresholds`: its threshold monitor; `node limit`: its limit of remote nodes;
- * `staleness`: every service that observes the node, of which one publishes the alert; `other`: the node that the alert is about.
+ * Who raises and resolves an alert, seen from a service. `thresholds`: its threshold monitor; `reception`: its reception of remote nodes,
+ * about this node; `observer`: every service that observes the node, of which one publishes the alert; `other`: another participant,
+ * usually the node that the alert is about.
  */
-export function raisedBy(alert: Alert, localNode: string): 'thresholds' | 'node limit' | 'staleness' | 'other' {
-  if (isAboutRemoteNode(alert, localNode)) return alert.metric === STALE_METRIC ? 'staleness' : 'other';
-  return alert.metric === NODE_LIMIT_METRIC ? 'node limit' : 'thresholds';
+export function raisedBy(alert: Alert, localNode: string): 'thresholds' | 'reception' | 'observer' | 'other' {
+  const { metric } = alert;
+  if (isAboutRemoteNode(alert, localNode)) return OBSERVED_METRICS.includes(metric) ? 'observer' : 'other';
+  return metric === NODE_LIMIT_METRIC || metric === NAME_CONFLICT_METRIC ? 'reception' : 'thresholds';
+}
+
+/** Whether only the node itself raises such an alert about it. */
+export function isFromThresholds(alert: Pick<Alert, 'alert_id' | 'metric'>, node: string): boolean {
+  return !isAboutRemoteNode(alert, node) && METRICS.some((metric) => isAbout(alert, metric));
 }
 
 /** Two changes are the same exactly if their keys are equal: a publisher, a file or a page may deliver a change more than once. */

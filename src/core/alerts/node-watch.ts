@@ -1,6 +1,5 @@
 import type { HealthStatus } from '../health-status.ts';
 import { METRICS } from '../metrics.ts';
-import { DAY_MS } from '../time/time.ts';
 import { STATUSES } from './alert.ts';
 import { initialStaleState, type StaleChange, type StaleState, stepStale } from './episode.ts';
 
@@ -27,10 +26,10 @@ export function stampOf(status: HealthStatus): Stamp {
 
 /** A clock before this time was never set. */
 const EARLIEST_MS = Date.UTC(2020, 0);
-/** A time further ahead than this means that one of the two clocks is wrong. */
-const AHEAD_MS = DAY_MS;
+/** A time further ahead than this means that one of the two clocks is wrong; delays only make times late. */
+const AHEAD_MS = 60_000;
 
-/** Whether a remote time may be stored: a time far ahead would sort after all valid data. */
+/** Whether a remote time may be used: a time further ahead would sort after all valid data. */
 export function isPlausible(timestampMs: number, nowMs: number): boolean {
   // A local clock that was never set cannot be used for the comparison.
   return timestampMs >= EARLIEST_MS && (timestampMs <= nowMs + AHEAD_MS || nowMs < EARLIEST_MS);
@@ -48,9 +47,10 @@ export interface KnownNode {
 
 /**
  * Class of a status by its timestamp. `next`: later than all before. `late`: out of order. `duplicate`: a repetition, as DDS writers
- * send to a reader that rejoins. `jump`: the clock was set, or the node was absent for long.
+ * send to a reader that rejoins. `jump`: the clock was set, or the node was absent for long. `wrong clock`: the timestamp is not plausible,
+ * so it has no place among the others.
  */
-export type Arrival = 'next' | 'late' | 'duplicate' | 'jump';
+export type Arrival = 'next' | 'late' | 'duplicate' | 'jump' | 'wrong clock';
 
 /** A timestamp further from the newest than this is a jump. */
 export const JUMP_MS = 3_600_000;
@@ -123,12 +123,14 @@ export class NodeStamps {
     for (const stamp of recent) this.take(stamp);
   }
 
-  take({ ms: timestampMs, print }: Stamp): Arrival {
+  /** `isPlausible`: as the function of this name decides. */
+  take({ ms: timestampMs, print }: Stamp, isPlausible = true): Arrival {
     if (timestampMs > this.#highestMs) this.#highestMs = timestampMs;
-    else if (this.#isRemembered(timestampMs, print)) return 'duplicate';
+    else if (this.has({ ms: timestampMs, print })) return 'duplicate';
     this.#knownMs[this.#next] = timestampMs;
     this.#knownPrints[this.#next] = print;
     this.#next = (this.#next + 1) % REMEMBERED;
+    if (!isPlausible) return 'wrong clock';
     const difference = timestampMs - this.#newestMs;
     if (difference < 0 && !this.#isSetBack(timestampMs)) return 'late';
     this.#newestMs = timestampMs;
@@ -142,7 +144,8 @@ export class NodeStamps {
     return Number.isNaN(difference) ? 'next' : 'jump';
   }
 
-  #isRemembered(timestampMs: number, print: number): boolean {
+  /** Whether a status is remembered. */
+  has({ ms: timestampMs, print }: Stamp): boolean {
     for (let at = this.#knownMs.indexOf(timestampMs); at >= 0; at = this.#knownMs.indexOf(timestampMs, at + 1))
       if (this.#knownPrints[at] === print) return true;
     return false;
@@ -265,11 +268,15 @@ export class NodeWatch {
    * Processes a status that arrived now. Single duplicates prove that the node is sending, as from a node whose clock has stopped.
    * Duplicates in a burst are repetitions by a DDS writer that discovered this reader again, and count as one.
    */
-  receive(stamp: Stamp, atSeconds: number): { readonly arrival: Arrival; readonly isSending: boolean; readonly change: StaleChange } {
-    const arrival = this.stamps.take(stamp);
+  receive(
+    stamp: Stamp,
+    atSeconds: number,
+    isPlausible = true,
+  ): { readonly arrival: Arrival; readonly isSending: boolean; readonly isInBurst: boolean; readonly change: StaleChange } {
+    const arrival = this.stamps.take(stamp, isPlausible);
     const sinceSeconds = atSeconds - this.#arrivedSeconds;
     const isInBurst = sinceSeconds < BURST_SECONDS;
-    if (isInBurst && arrival === 'duplicate') return { arrival, isSending: false, change: null };
+    if (isInBurst && arrival === 'duplicate') return { arrival, isSending: false, isInBurst, change: null };
     if (!isInBurst) {
       this.#arrivedSeconds = atSeconds;
       if (!this.stamps.period.isMeasured && !Number.isNaN(sinceSeconds)) this.#arrivalPeriod.add(sinceSeconds * 1000);
@@ -277,14 +284,14 @@ export class NodeWatch {
     if (!this.#state.open) {
       this.#state.lastGoodSeconds = atSeconds;
       this.#state.goodSinceSeconds ??= atSeconds;
-      return { arrival, isSending: true, change: null };
+      return { arrival, isSending: true, isInBurst, change: null };
     }
     const { lastGoodSeconds } = this.#state;
     // A second gap after the first status restarts the time until the episode resolves.
     if (lastGoodSeconds !== null && atSeconds - lastGoodSeconds > this.allowedSeconds) this.adoptOpen();
     const { state, change } = stepStale(this.#state, true, atSeconds, this.allowedSeconds, this.periodSeconds / 2);
     this.#state = state;
-    return { arrival, isSending: true, change };
+    return { arrival, isSending: true, isInBurst, change };
   }
 
   /** Seconds without a status while the node is stale, else null. */

@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { CHANNEL_METRICS, NODE_LIMIT_METRIC, SEVERITIES, STALE_METRIC } from '../../core/alerts/alert.ts';
+import { CHANNEL_METRICS, NODE_LIMIT_METRIC, OBSERVED_METRICS, SEVERITIES } from '../../core/alerts/alert.ts';
 import { METRICS } from '../../core/metrics.ts';
 import { STEP_VALUES } from '../../core/ports.ts';
 
@@ -75,7 +75,7 @@ const oneOf = (options: readonly string[], description: string, defaultOption?: 
   allowed: `one of ${options.join(', ')}`,
 });
 /** Metrics of alerts. In addition, each path of `disk.paths` has its own metric. */
-const ALERT_METRICS = [...METRICS, STALE_METRIC, NODE_LIMIT_METRIC, ...CHANNEL_METRICS];
+const ALERT_METRICS = [...METRICS, ...OBSERVED_METRICS, NODE_LIMIT_METRIC, ...CHANNEL_METRICS];
 const flag = (description: string): Parameter => ({ schema: v.boolean(), description, allowed: 'true or false' });
 
 export const parameters = {

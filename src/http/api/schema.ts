@@ -153,7 +153,11 @@ const nodeSchema = v.strictObject({
   period_seconds: nullable(v.number(), 'Seconds between samples; for a remote node, derived from its timestamps.'),
   clock_ahead_seconds: nullable(
     v.number(),
-    "By how much a remote node's timestamps are ahead of this machine's clock, if by more than 60 s: one of the clocks is wrong.",
+    "By how much a remote node's timestamps are ahead of this machine's clock, if by more than 60 s: one of the clocks is wrong. Its statuses get the time of their arrival.",
+  ),
+  conflict_addresses: described(
+    v.array(v.string()),
+    'The addresses of the machines that publish under this name, first the one whose data is shown, while there are several: the alert `name_conflict` is open. Empty: there is no conflict.',
   ),
   open_alerts: count('Open alerts raised by this node or about it.'),
   left: nullable(
@@ -165,13 +169,13 @@ const nodeSchema = v.strictObject({
 
 const remoteSchema = v.strictObject({
   statuses: count('Health statuses accepted from remote nodes.'),
-  duplicates: count('Health statuses that were received more than once.'),
+  duplicates: count('Health statuses that were received more than once, or over several paths.'),
   late: count('Health statuses that arrived after a newer one.'),
-  not_stored: count('Health statuses shown but not stored, because their time is implausible or their clock steps too often.'),
-  refused: count('Health statuses refused because of the limits on nodes and rates.'),
+  not_stored: count('Health statuses shown but not stored, because their clock steps too often, or is wrong and they were repeated.'),
+  refused: count('Health statuses refused because of the limits on nodes and rates, or because another machine publishes under the name.'),
   evicted: count('Stale nodes removed to make space for others because the list was full.'),
   alerts: count('Changes of alerts accepted from remote nodes.'),
-  alerts_refused: count('Changes of alerts refused because of the limits.'),
+  alerts_refused: count('Changes of alerts refused because of the limits, or because another participant raised the alert.'),
   alerts_not_stored: count(
     'Changes of alerts received after the daily write budget was used up. They are shown, and stored the next day as far as memory could hold them.',
   ),

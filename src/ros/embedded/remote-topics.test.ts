@@ -12,7 +12,7 @@ import { ALERTED, STATUS, transportRig } from './testing/transport-rig.ts';
 t.setTimeout(900_000);
 
 t.test('remote messages are received in every namespace and with every offered QoS', async (t) => {
-  const { time, transport, other, writes, statuses, alerts } = transportRig(t);
+  const { time, transport, other, writes, statuses, alerts, senders } = transportRig(t);
   const offers = [
     writes('rt/health_status', HEALTH_STATUS),
     writes('rt/robot1/health_status', HEALTH_STATUS),
@@ -28,6 +28,10 @@ t.test('remote messages are received in every namespace and with every offered Q
   }
   other.write(alert, encode(ALERT, { ...ALERTED }));
   await time.pass(1);
+  t.same(
+    senders,
+    Array.from({ length: 4 }, () => ({ participant: other.prefix, address: '10.0.0.2' })),
+  );
   t.same(statuses.map(({ node_name }) => node_name).sort(), ['robot0', 'robot1', 'robot2'], 'each once');
   t.same(statuses[0], { ...STATUS, node_name: statuses[0]?.node_name });
   t.same(alerts, [ALERTED]);
@@ -178,8 +182,8 @@ t.test('readers of topics without publishers are removed at the limit', async (t
   );
 });
 
-t.test('a node leaves with its last writer, not when a lease expires', async (t) => {
-  const { time, wire, transport, other, writes, left } = transportRig(t);
+t.test('the publisher of a node is gone with its last writer, and has left unless its lease expired', async (t) => {
+  const { time, wire, transport, other, writes, left, expired } = transportRig(t);
   const writer = writes('rt/health_status', HEALTH_STATUS);
   const second = participantOn(wire.host({ lan: '10.0.0.3' }), time.now);
   const silentHost = wire.host({ lan: '10.0.0.4' });
@@ -200,14 +204,14 @@ t.test('a node leaves with its last writer, not when a lease expires', async (t)
   await time.pass(1);
   other.stop();
   await time.pass(1);
-  t.same(left, [], 'another writer of the same node is alive');
+  t.same(left, ['robot1']);
   silentHost.isFrozen = true;
   second.stop();
   await time.pass(1);
-  t.same(left, ['robot1']);
+  t.same(left, ['robot1', 'robot1'], 'another participant with the same node name');
   await time.pass(60);
   t.equal(transport.details().peers, 0, 'the lease of the stopped one has expired');
-  t.same(left, ['robot1']);
+  t.same([left, expired], [['robot1', 'robot1'], ['robot2']]);
 });
 
 t.test('without observation no messages are received', async (t) => {
@@ -239,17 +243,27 @@ t.test('invalid messages are refused and logged once', async (t) => {
 });
 
 t.test('another monitor with the same name is a problem until a while after it is gone', async (t) => {
-  const { time, transport, other, writes, statuses, lines } = transportRig(t);
+  const { time, transport, other, writes, statuses, alerts, namesakes, lines } = transportRig(t);
   const writer = writes('rt/health_status', HEALTH_STATUS);
+  const alertWriter = writes('rt/alerts', ALERT);
   await transport.start();
   await other.start();
   await time.pass(3);
+  const raise = async (metric: string): Promise<void> => {
+    other.write(alertWriter, encode(ALERT, { ...ALERTED, metric, alert_id: `here/${metric}/01` }));
+    await time.pass(1);
+  };
+  for (const metric of ['health_status', 'name_conflict', 'battery']) await raise(metric);
+  t.same([alerts.length, transport.details().problem, namesakes], [3, null, []], 'observers raise alerts about it');
+  await raise('cpu_percent');
+  t.same([alerts.length, namesakes], [3, [{ participant: other.prefix, address: '10.0.0.2' }]]);
   const say = (node: string): void => other.write(writer, encode(HEALTH_STATUS, healthStatusMessage({ ...STATUS, node_name: node })));
   for (let i = 0; i < 10; i += 1) {
     say('here');
     await time.pass(1);
   }
   t.same(statuses, [], 'it is not taken for ours');
+  t.equal(namesakes.length, 11);
   t.match(transport.details().problem, /also named here/);
   t.equal(lines.filter((line) => line.includes('same name')).length, 1);
   await time.pass(70);

@@ -5,7 +5,7 @@ import type { Change } from '../../rtps/endpoints/writer.ts';
 import { LIMITS } from '../../rtps/limits.ts';
 import { Participant } from '../../rtps/participant.ts';
 import { type GuidPrefix, prefixOf } from '../../rtps/wire/protocol.ts';
-import { DEPTH, type GraphOptions, SHUTDOWN_DEPTH } from '../graph.ts';
+import { DEPTH, type GraphOptions, type Sender, SHUTDOWN_DEPTH, THIS_HOST } from '../graph.ts';
 import { ALERT, DIAGNOSTIC_ARRAY, HEALTH_STATUS, SHUTDOWN_STATUS } from '../interfaces.generated.ts';
 import type { MessageType } from '../interfaces.ts';
 import { applianceOf, applianceTopic, isApplianceTopic, nodePath } from '../names.ts';
@@ -99,9 +99,9 @@ export class Session implements Joined {
     });
     this.#readers = new TopicReaders(this.#participant, {
       wants: (topic, kind) => this.#wants(topic, kind),
-      onHealthStatus: (status) => options.listener.onHealthStatus(status),
-      onAlert: (alert) => options.listener.onAlert(alert),
-      onNodeLeft: (node) => options.listener.onNodeLeft?.(node),
+      onHealthStatus: (status, { writer }) => options.listener.onHealthStatus(status, this.#senderOf(prefixOf(writer.guid))),
+      onAlert: (alert, { writer }) => options.listener.onAlert(alert, this.#senderOf(prefixOf(writer.guid))),
+      onPublisherGone: (...gone) => options.listener.onPublisherGone?.(...gone),
       onChange: () => this.#publishGraph(),
       log,
     });
@@ -157,6 +157,18 @@ export class Session implements Joined {
   appliances(): Appliance[] {
     for (const prefix of this.#appliances.keys()) if (!this.#participant.hasParticipant(prefix)) this.#appliances.delete(prefix);
     return [...this.#appliances.values()];
+  }
+
+  /** Another appliance with the name of this node; null: none. */
+  ownNameSender(): Sender | null {
+    this.appliances();
+    for (const [prefix, { name }] of this.#appliances) if (name === this.#options.localNode) return this.#senderOf(prefix);
+    return null;
+  }
+
+  #senderOf(participant: GuidPrefix): Sender {
+    const address = this.#participant.locatorsOf(participant)[0]?.address ?? '';
+    return { participant, address: this.#participant.isOwnAddress(address) ? THIS_HOST : address };
   }
 
   #addAppliance({ guid, topic }: EndpointData): void {

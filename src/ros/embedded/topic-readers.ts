@@ -7,7 +7,7 @@ import type { Qos } from '../../rtps/endpoints/qos.ts';
 import type { Received } from '../../rtps/endpoints/reader.ts';
 import type { Participant } from '../../rtps/participant.ts';
 import { decode } from '../../rtps/wire/cdr.ts';
-import { type Guid, Malformed } from '../../rtps/wire/protocol.ts';
+import { type Guid, type GuidPrefix, Malformed, prefixOf } from '../../rtps/wire/protocol.ts';
 import { DEPTH } from '../graph.ts';
 import { ALERT, HEALTH_STATUS } from '../interfaces.generated.ts';
 import type { MessageType } from '../interfaces.ts';
@@ -54,8 +54,8 @@ export interface TopicReadersOptions {
   readonly wants: (topic: string, kind: Kind) => boolean;
   readonly onHealthStatus: (status: HealthStatus, received: Received, topic: string) => void;
   readonly onAlert: (alert: Alert, received: Received, topic: string) => void;
-  /** The last writer of a node's health statuses was disposed of. */
-  readonly onNodeLeft?: (nodeName: string) => void;
+  /** The last writer of a participant that sent health statuses of the node was disposed of, or its lease has expired. */
+  readonly onPublisherGone?: (nodeName: string, participant: GuidPrefix, hasLeft: boolean) => void;
   /** The list of `guids` has changed. */
   readonly onChange: () => void;
   readonly log: Log;
@@ -88,13 +88,15 @@ export class TopicReaders {
     return this.#read(topic, kind, offerOf(qos));
   }
 
-  /** Handler of the participant's option of this name. A node has left when its last writer was removed. */
+  /** Handler of the participant's option of this name. */
   onRemoteGone(guid: Guid, hasLeft: boolean): void {
     this.#removeUnused();
     const node = this.#nodeOfWriter.get(guid);
     if (node === undefined) return;
     this.#nodeOfWriter.delete(guid);
-    if (hasLeft && ![...this.#nodeOfWriter.values()].includes(node)) this.#options.onNodeLeft?.(node);
+    const participant = prefixOf(guid);
+    const hasOther = [...this.#nodeOfWriter].some(([writer, name]) => name === node && writer.startsWith(participant));
+    if (!hasOther) this.#options.onPublisherGone?.(node, participant, hasLeft);
   }
 
   /** Reads a topic, even if it has no publisher yet. */

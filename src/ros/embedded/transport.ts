@@ -1,3 +1,4 @@
+import { isFromThresholds } from '../../core/alerts/alert.ts';
 import { observersOf } from '../../core/observer.ts';
 import { type GraphOptions, type RosDetails, type RosTransport, sharedShutdownNote } from '../graph.ts';
 import { GraphPublisher, type PublishedTopic } from '../publisher.ts';
@@ -26,11 +27,14 @@ export class EmbeddedTransport extends GraphPublisher implements RosTransport {
       ...options,
       listener: {
         ...listener,
-        onHealthStatus: (status) => {
-          if (status.node_name !== localNode) listener.onHealthStatus(status);
-          else this.reportConflict();
+        onHealthStatus: (status, sender) => {
+          if (status.node_name !== localNode) listener.onHealthStatus(status, sender);
+          else this.reportConflict(sender);
         },
-        onAlert: (alert) => listener.onAlert(alert),
+        onAlert: (alert, sender) => {
+          if (!isFromThresholds(alert, localNode)) listener.onAlert(alert, sender);
+          else this.reportConflict(sender);
+        },
       },
     };
     // The new session takes over the last samples, so that late joiners still get them.
@@ -83,7 +87,8 @@ export class EmbeddedTransport extends GraphPublisher implements RosTransport {
     this.#equalElections = isWanted === this.#isObserving ? 0 : this.#equalElections + 1;
     const { session } = this.#rejoining;
     // An appliance that does not observe receives no status from which it could detect the conflict.
-    if (session?.appliances().some(({ name }) => name === localNode)) this.reportConflict();
+    const namesake = session?.ownNameSender() ?? null;
+    if (namesake) this.reportConflict(namesake);
     if (this.#equalElections < EQUAL_ELECTIONS || !session) return;
     this.#equalElections = 0;
     this.#isObserving = isWanted;

@@ -80,6 +80,9 @@ t.test('another monitor with the same name is a conflict, and its messages are i
   arrivals.onAlert(serializedAlert({ ...ALERT_CHANGE, alert_id: 'health_monitor/cpu_percent/01J' }), '/alerts', false);
   t.same([statuses, alerts], [[], []]);
   t.same(conflicts, ['/health_status', '/alerts']);
+  for (const metric of ['health_status', 'name_conflict', 'battery'])
+    arrivals.onAlert(serializedAlert({ ...ALERT_CHANGE, metric, alert_id: `health_monitor/${metric}/01J` }), '/alerts', false);
+  t.same([alerts.length, conflicts.length], [3, 2], 'observers raise alerts about this node');
 });
 
 t.test('undecodable and invalid messages are refused, counted and logged', async (t) => {

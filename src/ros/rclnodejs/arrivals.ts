@@ -1,4 +1,4 @@
-import { type Alert, changeKey, nodeOfAlertId } from '../../core/alerts/alert.ts';
+import { type Alert, changeKey, isFromThresholds } from '../../core/alerts/alert.ts';
 import type { HealthStatus } from '../../core/health-status.ts';
 import { Recent } from '../../core/recent.ts';
 import { decode } from '../../rtps/wire/cdr.ts';
@@ -55,7 +55,7 @@ export class Arrivals {
   onAlert(serialized: Buffer, topic: string, twice: boolean): void {
     const alert = this.#read(ALERT, serialized, topic, alertFrom);
     if (alert === null || this.#sent.has(changeKey(alert))) return;
-    if (nodeOfAlertId(alert.alert_id) === this.#options.localNode) this.#options.listener.onConflict?.(topic);
+    if (isFromThresholds(alert, this.#options.localNode)) this.#options.listener.onConflict?.(topic);
     else if (this.#isNew(alert, twice)) this.#options.listener.onAlert(alert, topic);
   }
 

@@ -42,9 +42,10 @@ export class RclnodejsTransport extends GraphPublisher implements RosTransport {
       localNode: options.localNode,
       log: this.#log,
       listener: {
-        onHealthStatus: (status) => listener.onHealthStatus(status),
-        onAlert: (alert) => listener.onAlert(alert),
-        onConflict: (topic) => this.reportConflict(topic),
+        // rcl does not reveal the publisher of a serialized message.
+        onHealthStatus: (status) => listener.onHealthStatus(status, null),
+        onAlert: (alert) => listener.onAlert(alert, null),
+        onConflict: (topic) => this.reportConflict(null, topic),
       },
     });
   }

@@ -1,5 +1,5 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
-import { type Alert, nodeOfAlertId, raisedBy, type Severity, STALE_METRIC } from '../../core/alerts/alert.ts';
+import { type Alert, nodeOfAlertId, OBSERVED_METRICS, raisedBy, type Severity } from '../../core/alerts/alert.ts';
 import { type AlertPage, type AlertQuery, compareCursors, type RecordCursor } from '../../core/ports.ts';
 import { type ClockCorrection, corrected } from '../../core/time/clock-watch.ts';
 import { DAY_MS, isoUtc } from '../../core/time/time.ts';
@@ -272,8 +272,8 @@ export class AlertTable {
   }
 
   correct(localNode: string, { deltaMs, fromMs, toMs }: ClockCorrection): void {
-    const values = { deltaMs, fromMs, localNode, stale: STALE_METRIC, toMs };
-    const isOpenHere = 'resolved = 0 AND (node = :localNode OR metric = :stale)';
+    const values = { deltaMs, fromMs, localNode, observed: JSON.stringify(OBSERVED_METRICS), toMs };
+    const isOpenHere = 'resolved = 0 AND (node = :localNode OR metric IN (SELECT value FROM json_each(:observed)))';
     const shifted = (column: string): string => `${column} = ${column} + iif(${column} BETWEEN :fromMs AND :toMs, :deltaMs, 0)`;
     transaction(this.db, () => {
       for (const update of [

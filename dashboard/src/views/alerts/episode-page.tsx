@@ -1,5 +1,6 @@
 import type { VNode } from 'preact';
 import { useState } from 'preact/hooks';
+import { markLookAlike } from '../../../../src/core/look-alike.ts';
 import { decimal, duration, limit } from '../../format.ts';
 import { messages } from '../../messages/messages.ts';
 import { episodesOf } from '../../model/episodes.ts';
@@ -45,7 +46,7 @@ export function EpisodePage(props: ViewProps & { id: string }): VNode {
   const { action, meaning } = alertHelp(last);
   const unit = isMetric(metric) ? messages.metrics[metric].unit : '';
   const facts: readonly (readonly [string, VNode | string])[] = [
-    [text.node, <a href={hrefOf({ view: 'nodes', item: node })}>{node}</a>],
+    [text.node, <a href={hrefOf({ view: 'nodes', item: node })}>{markLookAlike(node)}</a>],
     [text.begin, <Time ms={fromMs} nowMs={nowMs} />],
     [text.end, toMs === null ? text.stillOpen : <Time ms={toMs} nowMs={nowMs} />],
     [text.length, duration(((toMs ?? nowMs) - fromMs) / 1000)],

@@ -1,6 +1,7 @@
 import './style.css';
 import type { VNode } from 'preact';
 import { SEVERITIES } from '../../../../src/core/alerts/alert.ts';
+import { markLookAlike } from '../../../../src/core/look-alike.ts';
 import { duration } from '../../format.ts';
 import { messages } from '../../messages/messages.ts';
 import { type Episode, type EpisodeFilter, episodesOf, inOrder, matches } from '../../model/episodes.ts';
@@ -85,7 +86,7 @@ function Row({ episode, nowMs }: { episode: Episode; nowMs: number }): VNode {
         {messages.status[shown].word}
       </span>
       <span class="what">
-        <b>{node}</b> {alertTitle({ ...last, severity: shown }, node, toMs === null ? 'present' : 'past')}
+        <b>{markLookAlike(node)}</b> {alertTitle({ ...last, severity: shown }, node, toMs === null ? 'present' : 'past')}
       </span>
       <span class="when">
         <Time ms={fromMs} nowMs={nowMs} /> · {state}
@@ -141,7 +142,7 @@ function Filters({ episodes, filter, period, query }: FiltersProps): VNode {
         label={text.node}
         name="node"
         value={filter.node ?? ''}
-        options={[['', text.all], ...nodes.map((one) => [one, one] as const)]}
+        options={[['', text.all], ...nodes.map((one) => [one, markLookAlike(one)] as const)]}
         onChange={set}
       />
       <Choice

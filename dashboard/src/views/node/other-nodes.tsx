@@ -1,4 +1,5 @@
 import type { VNode } from 'preact';
+import { markLookAlike } from '../../../../src/core/look-alike.ts';
 import { messages } from '../../messages/messages.ts';
 import type { OtherNodes } from '../../model/alert-book.ts';
 import { SEVERITY_ICONS } from '../../page/icons.tsx';
@@ -19,7 +20,7 @@ export function OtherNodesHint({ otherNodes, isListed }: OtherNodesHintProps): V
   const content = [<Icon key="icon" />, <span key="text">{otherNodesText(otherNodes)}</span>];
   if (!isListed) return <p class={name}>{content}</p>;
   return (
-    <a class={name} title={messages.alerts.showNode(node)} href={hrefOf({ view: 'nodes', item: node })}>
+    <a class={name} title={messages.alerts.showNode(markLookAlike(node))} href={hrefOf({ view: 'nodes', item: node })}>
       {content}
     </a>
   );

@@ -1,12 +1,13 @@
 import './style.css';
 import type { VNode } from 'preact';
+import { markLookAlike } from '../../../../src/core/look-alike.ts';
 import { messages } from '../../messages/messages.ts';
 import { openOnOtherNodes, statusWithAlerts } from '../../model/alert-book.ts';
 import { ageText } from '../../model/fleet.ts';
 import { edgesOf } from '../../model/windows.ts';
 import { Gauge } from '../../page/icons.tsx';
 import { hrefOf } from '../../page/route.ts';
-import { clockNotices, headline, headlineOfAll, headlineOfStaleNode, notices } from '../../text.ts';
+import { headline, headlineOfAll, headlineOfStaleNode, nodeNotices, notices } from '../../text.ts';
 import type { View, ViewProps } from '../view.ts';
 import { AlertList } from './alert-list.tsx';
 import { Events } from './events.tsx';
@@ -23,6 +24,7 @@ function NodeView(props: ViewProps): VNode {
   const tile = tiles.find((other) => other.node === node) ?? null;
   if (status && !isLocal && !tile) return <UnknownNode name={route.item as string} />;
   const isGone = link.state === 'gone';
+  const remote = isLocal ? null : (status?.nodes.find(({ node_name }) => node_name === node) ?? null);
   const staleTile = !isLocal && tile?.isStale ? tile : null;
   const health = state.health && { ...state.health, status: statusWithAlerts(state.health.status, book, state.health.node_name) };
   const measuredMs = health ? Date.parse(health.timestamp) : null;
@@ -36,7 +38,7 @@ function NodeView(props: ViewProps): VNode {
   return (
     <main class="node">
       <div class="subject">
-        <h2>{node ?? host}</h2>
+        <h2>{node === null ? host : markLookAlike(node)}</h2>
         <p class="muted">{isLocal ? '' : messages.shell.seenFrom(host)}</p>
         {tiles.length > 1 && (
           <ul class="others">
@@ -48,7 +50,7 @@ function NodeView(props: ViewProps): VNode {
                   aria-current={other.node === node ? 'true' : undefined}
                   title={`${messages.status[other.status].word}, ${ageText(other, nowMs)}`}
                 >
-                  {other.node}
+                  {markLookAlike(other.node)}
                 </a>
               </li>
             ))}
@@ -58,7 +60,7 @@ function NodeView(props: ViewProps): VNode {
       <div class={`page${isGone || staleTile ? ' last' : ''}${isGone ? ' lost' : ''}`}>
         <div class="lead">
           <Hero head={head}>{otherNodes && !isGone && <OtherNodesHint otherNodes={otherNodes} isListed={isListed} />}</Hero>
-          <Notices lines={[...notices(status, clockDifferenceMs, nowMs), ...clockNotices(isLocal ? null : node, shownNowMs - nowMs)]} />
+          <Notices lines={[...notices(status, clockDifferenceMs, nowMs), ...nodeNotices(remote, shownNowMs - nowMs)]} />
         </div>
         <div class="side">
           <AlertList state={state} isOutdated={isGone} nowMs={nowMs} />

@@ -1,6 +1,7 @@
 import './style.css';
 import { Component, type RefObject, type VNode } from 'preact';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { markLookAlike } from '../../../../src/core/look-alike.ts';
 import { formatted, minuteOfDay } from '../../format.ts';
 import { messages } from '../../messages/messages.ts';
 import { type Entry, worstOpenByNode } from '../../model/alert-book.ts';
@@ -22,7 +23,7 @@ function Wall({ link, nowMs, state, tiles }: ViewProps): VNode {
   const isGone = link.state === 'gone';
   const shown = inWallOrder(isGone ? tiles.map((tile) => ({ ...tile, status: 'UNKNOWN' as const })) : tiles);
   const { columns, isFitted, textPx } = layoutOf(shown.length, size.width, size.height, size.remPx);
-  const letters = Math.max(1, ...shown.map(({ node }) => node.length));
+  const letters = Math.max(1, ...shown.map(({ node }) => markLookAlike(node).length));
   const alerts = worstOpenByNode(state.book);
   const text = messages.wall;
   return (
@@ -118,11 +119,12 @@ class NodeTile extends Component<NodeTileProps> {
   override render({ age, cause, hasLeft, isStale, node, since, status, ...readings }: NodeTileProps): VNode {
     const Icon = STATUS_ICONS[status];
     const { meaning, word } = messages.status[status];
+    const name = markLookAlike(node);
     const kind = `${hasLeft ? 'left' : status.toLowerCase()}${isStale ? ' stale' : ''}`;
     return (
-      <a class={`tile ${kind}`} href={hrefOf({ view: 'nodes', item: node })} title={`${node}: ${meaning}`}>
+      <a class={`tile ${kind}`} href={hrefOf({ view: 'nodes', item: node })} title={`${name}: ${meaning}`}>
         <span class="name">
-          <bdi>{node}</bdi>
+          <bdi>{name}</bdi>
         </span>
         <span class="word">
           <Icon />

@@ -6,7 +6,7 @@ import { type MemoryNetwork, Wire } from '../../../rtps/testing/memory-network.t
 import { participantOn, type TestParticipant } from '../../../rtps/testing/participants.ts';
 import { VirtualTime } from '../../../rtps/testing/virtual-time.ts';
 import { decode } from '../../../rtps/wire/cdr.ts';
-import type { GraphOptions } from '../../graph.ts';
+import type { GraphOptions, Sender } from '../../graph.ts';
 import { HUMBLE_PARTICIPANT_ENTITIES_INFO, PARTICIPANT_ENTITIES_INFO } from '../../interfaces.generated.ts';
 import type { MessageType } from '../../interfaces.ts';
 import { graphNames } from '../../names.ts';
@@ -44,8 +44,13 @@ export interface TransportRig {
   readonly lines: string[];
   readonly statuses: HealthStatus[];
   readonly alerts: Alert[];
-  /** Nodes whose writers were disposed of. */
+  /** The senders of both. */
+  readonly senders: (Sender | null)[];
+  /** Other monitors with the name of this one, each time they were noticed. */
+  readonly namesakes: (Sender | null)[];
+  /** Nodes whose last writer of a participant was disposed of, and those whose lease expired. */
   readonly left: string[];
+  readonly expired: string[];
   /** The decoded messages that the other participant receives on a topic. */
   reads(topic: string, type: MessageType, transientLocal?: boolean): unknown[];
   writes(topic: string, type: MessageType, offer?: { transientLocal?: boolean }): LocalWriter;
@@ -58,14 +63,24 @@ export function transportRig(t: Test, options: Partial<GraphOptions> = {}): Tran
   const lines: string[] = [];
   const statuses: HealthStatus[] = [];
   const alerts: Alert[] = [];
+  const senders: (Sender | null)[] = [];
+  const namesakes: (Sender | null)[] = [];
   const left: string[] = [];
+  const expired: string[] = [];
   const transport = new EmbeddedTransport({
     discovery: { domainId: 0, discoveryRange: 'SUBNET', staticPeers: [] },
     names: NAMES,
     listener: {
-      onHealthStatus: (status) => statuses.push(status),
-      onAlert: (alert) => alerts.push(alert),
-      onNodeLeft: (node) => left.push(node),
+      onHealthStatus: (status, sender) => {
+        statuses.push(status);
+        senders.push(sender);
+      },
+      onAlert: (alert, sender) => {
+        alerts.push(alert);
+        senders.push(sender);
+      },
+      onOwnName: (sender) => namesakes.push(sender),
+      onPublisherGone: (node, _, hasLeft) => (hasLeft ? left : expired).push(node),
       onSafeShutdown: null,
     },
     localNode: 'here',
@@ -97,7 +112,10 @@ export function transportRig(t: Test, options: Partial<GraphOptions> = {}): Tran
     lines,
     statuses,
     alerts,
+    senders,
+    namesakes,
     left,
+    expired,
     reads: (topic, type, transientLocal = true) => {
       const found: unknown[] = [];
       const onSample: Parameters<TestParticipant['createReader']>[0]['onSample'] = ({ data }) =>
