@@ -33,8 +33,13 @@ export const LIMITS = {
   changeSeconds: 35,
   /** How long a participant in whose name something false was sent must confirm its presence. */
   suspicionSeconds: 600,
-  /** Sequence numbers further ahead of a writer's known ones need confirmation by a second message. */
-  numbersAhead: 65_536,
+  /**
+   * Sequence numbers further ahead of the last delivered one are believed only when no lower ones arrive: more than a publisher of 200 Hz
+   * sends while the network fails for 20 seconds.
+   */
+  numbersAhead: 4096,
+  /** The same for discovery: each challenge of the same implementation moves the numbers by up to 65,536, and several may be lost. */
+  discoveryNumbersAhead: 1024 * 1024,
   /** Larger announcements are not kept for comparison, but parsed every time. */
   announcementOctets: 4096,
   /** Samples per remote writer that are buffered until an earlier one arrives. */

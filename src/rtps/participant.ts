@@ -120,7 +120,7 @@ export class Participant implements MessageHandler {
       log,
       onWork: () => this.#work(),
       onRefused: (error) => this.#refuse(error),
-      onFarAhead: (writer, number) => this.#reject('sequence number far ahead ignored until confirmed', { writer, number }),
+      onImplausible: (message, writer, number) => this.#reject(message, { writer, number }),
     });
     const endpoints = this.#endpoints;
     this.#announcer = new Announcer({ ...options, leaseSeconds, packer, peers, limit, writers: endpoints.discoveryWriters, log });
@@ -267,11 +267,11 @@ export class Participant implements MessageHandler {
       if (data.isKey && !this.#senderPeer) this.#rejectMismatch();
       this.#detector.onAnnouncement(data, this.#sender, this.#senderPeer, isSigned, this.#arrival);
       if (!this.#senderPeer) this.#identify(this.#sender);
-    } else for (const reader of this.#readersFor(data)) reader.onData(data, this.#arrival.source);
+    } else for (const reader of this.#readersFor(data)) reader.onData(data, this.#arrival.source, this.#options.monotonicSeconds());
   }
 
   onDataFrag(data: DataFragSubmessage): void {
-    for (const reader of this.#readersFor(data)) reader.onDataFrag(data, this.#arrival.source);
+    for (const reader of this.#readersFor(data)) reader.onDataFrag(data, this.#arrival.source, this.#options.monotonicSeconds());
   }
 
   onHeartbeat(heartbeat: HeartbeatSubmessage): void {
@@ -279,7 +279,7 @@ export class Participant implements MessageHandler {
     const peer = this.#senderPeer;
     // A heartbeat that begins above 1 may be the challenge of the same implementation; both sides would wait for each other otherwise.
     if (peer && !peer.isProven && first > 1 && DISCOVERY_READERS.has(senderEntity)) peer.pendingAcks.set(senderEntity, first);
-    for (const reader of this.#readersFor(heartbeat)) reader.onHeartbeat(heartbeat);
+    for (const reader of this.#readersFor(heartbeat)) reader.onHeartbeat(heartbeat, this.#options.monotonicSeconds());
   }
 
   onHeartbeatFrag(heartbeat: HeartbeatFragSubmessage): void {
@@ -287,7 +287,7 @@ export class Participant implements MessageHandler {
   }
 
   onGap(gap: GapSubmessage): void {
-    for (const reader of this.#readersFor(gap)) reader.onGap(gap);
+    for (const reader of this.#readersFor(gap)) reader.onGap(gap, this.#options.monotonicSeconds());
   }
 
   onAckNack({ sender, receiver, set, count, isFinal }: AckNackSubmessage): void {

@@ -75,8 +75,8 @@ export interface EndpointsOptions {
   /** Called when something may have to be sent. */
   readonly onWork: () => void;
   readonly onRefused: (error: unknown) => void;
-  /** A remote writer has used a sequence number that is implausibly far ahead. */
-  readonly onFarAhead: (writer: Guid, number: number) => void;
+  /** See ReaderOptions. */
+  readonly onImplausible: (message: string, writer: Guid, number: number) => void;
   /** Called before a remote writer is matched: a reader may be created for it. False: no reader could be created. */
   readonly onRemoteWriter?: (endpoint: EndpointData) => boolean;
   /** A matched remote endpoint was removed; `hasLeft`: it or its participant was disposed; otherwise its lease expired. */
@@ -152,9 +152,9 @@ export class Endpoints {
     const deliver = (received: Received): void => {
       if (received.data.inlineQos?.isUnderstood !== false) this.#deliver(received, options.onSample);
     };
-    const { budget, onFarAhead } = this.#options;
+    const { budget, onImplausible } = this.#options;
     const { isUnordered = false, reliable } = options;
-    const state = new StatefulReader({ entity, reliable, isUnordered, budget, deliver, onFarAhead, onBusy: this.#onBusyReader });
+    const state = new StatefulReader({ entity, reliable, isUnordered, budget, deliver, onImplausible, onBusy: this.#onBusyReader });
     const reader: LocalReader = { options, guid: guidOf(this.#options.prefix, entity), state };
     this.#readers.set(entity, reader);
     this.#readerStates.set(entity, [state]);
@@ -255,8 +255,9 @@ export class Endpoints {
   #addDiscoveryReader(entity: EntityId, ofWriters: boolean): void {
     const onSample = (received: Received): void => this.#onEndpoint(received, ofWriters);
     const deliver = (received: Received): void => this.#deliver(received, onSample);
-    const { budget, onFarAhead } = this.#options;
-    const options = { entity, reliable: true, budget, deliver, onFarAhead, onBusy: this.#onBusyReader };
+    const { budget, onImplausible } = this.#options;
+    const numbersAhead = LIMITS.discoveryNumbersAhead;
+    const options = { entity, reliable: true, numbersAhead, budget, deliver, onImplausible, onBusy: this.#onBusyReader };
     this.#readerStates.set(entity, [new StatefulReader(options)]);
   }
 

@@ -31,13 +31,13 @@ t.test('Fast DDS needs base 0 for that request', async (t) => {
 
 t.test('samples are delivered once and in order, missing ones requested', async (t) => {
   const { reader, delivered, heartbeat, poll } = readerRig();
-  for (const number of [1, 3, 3, 1, 5]) reader.onData(data(number), SOURCE);
+  for (const number of [1, 3, 3, 1, 5]) reader.onData(data(number), SOURCE, 0);
   t.same(delivered, ['1']);
   heartbeat(1, 5);
   t.same(poll(), ['asks 2:2 4']);
-  reader.onData(data(2), SOURCE);
+  reader.onData(data(2), SOURCE, 0);
   t.same(delivered, ['1', '2', '3']);
-  reader.onData(data(4), SOURCE);
+  reader.onData(data(4), SOURCE, 0);
   heartbeat(1, 5);
   t.same(poll(), ['has 6:']);
   t.same(delivered, ['1', '2', '3', '4', '5']);
@@ -45,13 +45,13 @@ t.test('samples are delivered once and in order, missing ones requested', async 
 
 t.test('unordered: samples are delivered on arrival, despite forged numbers', async (t) => {
   const { reader, delivered, gap, heartbeat, poll } = readerRig({ isUnordered: true });
-  for (const number of [1, 3, 3, 2 ** 40]) reader.onData(data(number), SOURCE);
+  for (const number of [1, 3, 3, 2 ** 40]) reader.onData(data(number), SOURCE, 0);
   t.same(delivered.splice(0), ['1', '3', '3', String(2 ** 40)]);
   heartbeat(1, 3);
   t.same(poll(), ['asks 2:2'], 'what is missing is asked for all the same');
   heartbeat(2 ** 41, 2 ** 41);
   gap(1, 2 ** 42);
-  for (const number of [2, 4, 5]) reader.onData(data(number), SOURCE);
+  for (const number of [2, 4, 5]) reader.onData(data(number), SOURCE, 0);
   t.same(delivered, ['2', '4', '5']);
   t.equal(reader.isMatched(sender), true);
 });
@@ -61,7 +61,7 @@ t.test('a final heartbeat is answered only when something is missing', async (t)
   poll();
   heartbeat(1, 0, true);
   t.same(poll(1), []);
-  reader.onData(data(1), SOURCE);
+  reader.onData(data(1), SOURCE, 0);
   heartbeat(1, 1, true);
   t.same(poll(1), []);
   heartbeat(1, 2, true);
@@ -70,8 +70,8 @@ t.test('a final heartbeat is answered only when something is missing', async (t)
 
 t.test('samples that a writer no longer has are skipped', async (t) => {
   const { reader, delivered, heartbeat, poll } = readerRig();
-  reader.onData(data(7), SOURCE);
-  reader.onData(data(4), SOURCE);
+  reader.onData(data(7), SOURCE, 0);
+  reader.onData(data(4), SOURCE, 0);
   heartbeat(6, 8);
   t.same(delivered, ['4']);
   t.same(poll(), ['asks 6:6 8']);
@@ -82,14 +82,14 @@ t.test('samples that a writer no longer has are skipped', async (t) => {
 t.test('gaps', async (t) => {
   const { reader, delivered, gap, heartbeat, poll } = readerRig();
   gap(1, 3, [4]);
-  reader.onData(data(3), SOURCE);
+  reader.onData(data(3), SOURCE, 0);
   t.same(delivered, ['3']);
   heartbeat(1, 9);
   t.same(poll(), ['asks 5:5 6 7 8 9']);
   gap(7, 9, [9]);
   heartbeat(1, 9);
   t.same(poll(1), ['asks 5:5 6']);
-  reader.onData(data(5), SOURCE);
+  reader.onData(data(5), SOURCE, 0);
   gap(6, 6, [6]);
   heartbeat(1, 9);
   t.same(poll(), ['has 10:']);
@@ -102,7 +102,7 @@ t.test('gaps', async (t) => {
 t.test('best effort: newer samples are delivered on arrival', async (t) => {
   for (const options of [{ reliable: false }, { writer: { ...WRITER, reliable: false } }]) {
     const { reader, delivered, due, gap, heartbeat, poll } = readerRig(options);
-    for (const number of [3, 1, 4, 4, 9]) reader.onData(data(number), SOURCE);
+    for (const number of [3, 1, 4, 4, 9]) reader.onData(data(number), SOURCE, 0);
     heartbeat(1, 12);
     gap(10, 12);
     t.same(delivered, ['3', '4', '9']);
@@ -113,7 +113,7 @@ t.test('best effort: newer samples are delivered on arrival', async (t) => {
 
 t.test('a sample that is never sent does not block the following ones', async (t) => {
   const { reader, delivered, heartbeat, poll } = readerRig();
-  reader.onData(data(2), SOURCE);
+  reader.onData(data(2), SOURCE, 0);
   let now = 0;
   while (delivered.length === 0 && now < 3600) {
     heartbeat(1, 2);
@@ -135,7 +135,7 @@ t.test('a lost request is repeated without another heartbeat', async (t) => {
   t.ok(next > 0.001 && next < 0.1, `${next}`);
   t.same(poll(next), ['asks 1:1']);
   heartbeat(1, 1);
-  reader.onData(data(1), SOURCE);
+  reader.onData(data(1), SOURCE, 0);
   t.same(poll(next), ['has 2:'], 'an answer needs no pause');
 });
 
@@ -154,8 +154,8 @@ t.test('missing samples are requested again with increasing pauses', async (t) =
     times.map((time) => time.toFixed(1)),
     ['0.0', '0.1', '0.3', '0.7', '1.5', '3.1', '6.1', '9.1'],
   );
-  reader.onData(data(1), SOURCE);
-  reader.onData(data(2), SOURCE);
+  reader.onData(data(1), SOURCE, 0);
+  reader.onData(data(2), SOURCE, 0);
   t.equal(
     reader.poll(20, () => t.fail('nothing is missing')),
     Number.POSITIVE_INFINITY,
@@ -167,12 +167,12 @@ t.test('many heartbeats in a short time do not exhaust the retries', async (t) =
   // 1,000 samples a second, each with a heartbeat, over a link where the answer to a request takes a second.
   let asked = 0;
   for (let number = 2; number < 1002; number += 1) {
-    reader.onData(data(number), SOURCE);
+    reader.onData(data(number), SOURCE, 0);
     heartbeat(1, number);
     asked += poll(number / 1000).length;
   }
   t.ok(asked > 3 && asked < 20, `asked ${asked} times in a second for the same`);
-  reader.onData(data(1), SOURCE);
+  reader.onData(data(1), SOURCE, 0);
   t.equal(delivered[0], '1');
 });
 
@@ -189,10 +189,10 @@ t.test('a writer may be unmatched during a delivery', async (t) => {
     },
   });
   reader.match(WRITER, 0);
-  for (const number of [4, 3, 2, 1]) reader.onData(data(number), SOURCE);
+  for (const number of [4, 3, 2, 1]) reader.onData(data(number), SOURCE, 0);
   t.same(delivered, [1, 2]);
   t.equal(budget.held, 0);
-  reader.onData(data(3), SOURCE);
+  reader.onData(data(3), SOURCE, 0);
   reader.unmatch(sender);
   t.equal(reader.writerCount, 0);
   t.equal(
@@ -203,45 +203,9 @@ t.test('a writer may be unmatched during a delivery', async (t) => {
 
 t.test('a writer matched twice is matched once', async (t: Test) => {
   const { reader, delivered } = readerRig();
-  reader.onData(data(1), SOURCE);
+  reader.onData(data(1), SOURCE, 0);
   reader.match(WRITER, 5);
-  reader.onData(data(1), SOURCE);
+  reader.onData(data(1), SOURCE, 0);
   t.same(delivered, ['1']);
   t.same(reader.writers, [WRITER]);
-});
-
-t.test('a number far ahead needs confirmation', async (t) => {
-  const FAR = 2 ** 40;
-  const { reader, delivered, farAhead, heartbeat, gap, poll } = readerRig();
-  heartbeat(1, 1, false, 1);
-  reader.onData(data(1), SOURCE);
-  t.same(poll(), ['has 2:']);
-  heartbeat(FAR, FAR + 1, false, 2);
-  t.same(poll(1), ['asks 2:'], 'the writer is asked what is true');
-  heartbeat(FAR, FAR + 1, false, 2);
-  gap(1, FAR);
-  reader.onHeartbeatFrag(sender, FAR);
-  t.same(farAhead, [FAR + 1, FAR + 1, FAR], 'neither the same once more, nor a gap');
-  heartbeat(1, 1, false, 3);
-  heartbeat(FAR, FAR + 1, false, 4);
-  t.same(poll(2), ['asks 2:']);
-  heartbeat(2, 2, false, 5);
-  reader.onData(data(2), SOURCE);
-  t.same(delivered, ['1', '2']);
-  heartbeat(FAR, FAR + 1, false, 6);
-  heartbeat(FAR, FAR + 2, false, 7);
-  t.same(poll(3), [`asks ${FAR}:${FAR} ${FAR + 1} ${FAR + 2}`], 'a writer may have dropped what it had');
-  reader.onData(data(FAR), SOURCE);
-  t.same(delivered, ['1', '2', `${FAR}`]);
-  gap(FAR + 1, FAR + 3);
-  heartbeat(FAR, FAR + 2, false, 8);
-  t.same(poll(4), [`has ${FAR + 3}:`]);
-});
-
-t.test('from a best-effort writer the next sample confirms it', async (t) => {
-  const FAR = 2 ** 40;
-  const { reader, delivered, farAhead } = readerRig({ reliable: false });
-  for (const number of [100_000, 100_001, FAR, FAR, 100_002, 100_003, FAR + 9, FAR + 10]) reader.onData(data(number), SOURCE);
-  t.same(delivered, ['100000', '100001', '100002', '100003', `${FAR + 10}`]);
-  t.same(farAhead, [FAR, FAR, FAR + 9]);
 });

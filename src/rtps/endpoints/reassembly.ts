@@ -46,7 +46,7 @@ export class Reassembly {
   add(data: DataFragSubmessage): DataSubmessage | null {
     const { sequenceNumber, fragmentStart, fragmentCount, fragmentOctets, sampleOctets, payload } = data;
     const known = this.#partials.get(sequenceNumber);
-    // When fragments contradict each other, the latest is used: the earlier ones may have been forged.
+    // When fragments contradict each other, the latest are used: the earlier ones may have been forged.
     if (known && (known.head.sampleOctets !== sampleOctets || known.head.fragmentOctets !== fragmentOctets)) this.drop(sequenceNumber);
     const partial = this.#partials.get(sequenceNumber) ?? this.#begin(data);
     if (!partial) return null;
@@ -56,9 +56,10 @@ export class Reassembly {
       const length = number === partial.total ? sampleOctets - (partial.total - 1) * fragmentOctets : fragmentOctets;
       const part = payload.subarray(i * fragmentOctets, i * fragmentOctets + length);
       if (part.length < length) break; // The submessage is shorter than its fragment count.
-      if (partial.fragments.has(number)) continue;
-      if (!this.#memory.take(length + LIMITS.bufferOverheadOctets, sequenceNumber)) break;
-      partial.octets += length + LIMITS.bufferOverheadOctets;
+      if (!partial.fragments.has(number)) {
+        if (!this.#memory.take(length + LIMITS.bufferOverheadOctets, sequenceNumber)) break;
+        partial.octets += length + LIMITS.bufferOverheadOctets;
+      }
       partial.fragments.set(number, copyOf(part));
     }
     if (partial.fragments.size < partial.total) return null;

@@ -46,12 +46,15 @@ export interface ReaderRig {
   readonly budget: OctetBudget;
   /** Delivered samples, as text. */
   readonly delivered: string[];
-  /** Numbers reported as far ahead. */
-  readonly farAhead: number[];
+  /** Numbers reported as implausible. */
+  readonly implausible: number[];
+  /** Monotonic seconds of what follows; a poll sets it. */
+  now: number;
   /** The result of a poll, in short form. */
   poll(now?: number): string[];
   due(now: number): number;
-  heartbeat(first: number, last: number, isFinal?: boolean, count?: number): void;
+  receive(number: number, text?: string): void;
+  heartbeat(first: number, last: number, isFinal?: boolean): void;
   gap(start: number, base: number, numbers?: readonly number[]): void;
 }
 
@@ -64,31 +67,35 @@ export function readerRig({
 } = {}): ReaderRig {
   const budget = new OctetBudget(most);
   const delivered: string[] = [];
-  const farAhead: number[] = [];
+  const implausible: number[] = [];
   const reader = new StatefulReader({
     entity: 0x104,
     reliable,
     isUnordered,
     budget,
     deliver: ({ data: { payload } }) => delivered.push(String(payload)),
-    onFarAhead: (_, number) => farAhead.push(number),
+    onImplausible: (_message, _writer, number) => implausible.push(number),
   });
   if (match) reader.match(writer, 0);
-  return {
+  const rig: ReaderRig = {
     reader,
     budget,
     delivered,
-    farAhead,
+    implausible,
+    now: 0,
     poll: (now = 0) => {
+      rig.now = now;
       const sent: string[] = [];
       reader.poll(now, (_, actions) => sent.push(...actions.map(inShort)));
       return sent;
     },
     due: (now) => reader.poll(now, () => {}),
-    heartbeat: (first, last, isFinal = false, count = 0) =>
-      reader.onHeartbeat({ sender, senderEntity, receiver, first, last, count, isFinal }),
-    gap: (start, base, numbers = []) => reader.onGap({ sender, senderEntity, receiver, start, set: { base, numbers } }),
+    receive: (number, text = `${number}`) => reader.onData(data(number, Buffer.from(text)), SOURCE, rig.now),
+    heartbeat: (first, last, isFinal = false) =>
+      reader.onHeartbeat({ sender, senderEntity, receiver, first, last, count: 0, isFinal }, rig.now),
+    gap: (start, base, numbers = []) => reader.onGap({ sender, senderEntity, receiver, start, set: { base, numbers } }, rig.now),
   };
+  return rig;
 }
 
 /** An action in short form: `asks 1:2 3`, `has 4:`, `fragments of 1 2:2`. */

@@ -90,21 +90,21 @@ export class Simulation {
         readMessage(datagram, Buffer.from(prefix, 'hex'), {
           ...DEAF,
           onData: (data) => {
-            if (hasBegun) state.onData(data, SOURCE);
+            if (hasBegun) state.onData(data, SOURCE, this.now);
           },
           onDataFrag: (data) => {
-            if (hasBegun) state.onDataFrag(data, SOURCE);
+            if (hasBegun) state.onDataFrag(data, SOURCE, this.now);
           },
           onHeartbeat: (heartbeat) => {
             if (!hasBegun && state.writerCount > 0) {
               const { last } = heartbeat;
-              state.onGap({ ...heartbeat, start: 1, set: { base: last + 1, numbers: [] } });
+              state.onGap({ ...heartbeat, start: 1, set: { base: last + 1, numbers: [] } }, this.now);
               hasBegun = true;
             }
-            state.onHeartbeat(heartbeat);
+            state.onHeartbeat(heartbeat, this.now);
           },
           onGap: (gap) => {
-            if (hasBegun) state.onGap(gap);
+            if (hasBegun) state.onGap(gap, this.now);
           },
         }),
       poll: (now) =>
@@ -187,6 +187,11 @@ export class Simulation {
       this.now = Math.max(this.now, next.at);
       next.action();
     }
+  }
+
+  /** Sends what a reader has to send after it was called directly. */
+  poll({ node }: SimulatedReader): void {
+    this.#poll(node);
   }
 
   #poll(node: Node): void {
