@@ -52,7 +52,8 @@ Exit codes: 0 done, 1 not forgotten, 64 wrong usage, 69 service not reachable, 7
       if (error instanceof ServiceRefused && error.code === 'unauthorized' && isUnreadable(loaded))
         return fail(EXIT.noPermission, `a token is required, and ${file} cannot be read by this user; run: sudo edge-health nodes`);
       const remedy = url === null ? notRunningHint() : '';
-      return fail(EXIT.unavailable, `no response from the service at ${service?.base ?? url}: ${cause?.code ?? message}${remedy}`);
+      const problem = cause ? `no response from the service at ${service?.base ?? url}: ${cause.code ?? message}` : message;
+      return fail(EXIT.unavailable, `${problem}${remedy}`);
     }
     const asJson = options['json'] === true;
     if (action === 'forget') return forget(name ?? null, document.control_socket, asJson);

@@ -27,7 +27,7 @@ for (const suite of SUITES) {
     t.equal(stopped.code, 69);
     t.match(
       stopped.stderr,
-      /no response from the service at http:\/\/127\.0\.0\.1:5000: ECONNREFUSED; is it running\? systemctl status edge-health\n$/,
+      /no service found that runs with \/etc\/edge-health\/edge_health_config\.yaml; is it running\? systemctl status edge-health\n$/,
     );
   });
 }

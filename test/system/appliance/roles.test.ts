@@ -98,7 +98,7 @@ for (const suite of SUITES) {
       t.match(await machine.journal('edge-health'), sentence);
       t.match(await machine.systemctl('status', 'edge-health'), /Status: ".*restart needed for rest\.port/);
       const asUser = await machine.run(['setpriv', '--reuid=65534', '--clear-groups', 'edge-health', 'status', '--json']);
-      t.match(JSON.parse(asUser.stdout), { url: 'http://127.0.0.1:5000', status: { config: { restart_needed: [sentence] } } });
+      t.match(JSON.parse(asUser.stdout), { url: 'unix:/run/edge-health/rest.sock', status: { config: { restart_needed: [sentence] } } });
       await machine.sh(`sed -i 's/port: 5055/port: 5000/' /etc/edge-health/edge_brain_config.yaml`);
       await machine.systemctl('reload', 'edge-health');
       await machine.sh(`sed -i '/^EDGE_HEALTH_CONFIG/d' /etc/default/edge-health; systemctl restart edge-health`);

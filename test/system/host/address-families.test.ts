@@ -36,12 +36,9 @@ for (const [name, { prepare, rest = {}, url }] of Object.entries(MACHINES)) {
     const service = await HostService.start(host, folder, { config: { rest, ros: { transport: 'off' } }, environment });
     t.teardown(() => service.end());
     await manager.waitFor(({ state }) => state['READY'] === '1');
-    // The commands find the service as well, both by its runtime folder and by its configuration.
-    for (const runtime of [folder, temporaryFolder(t)]) {
-      const command = `RUNTIME_DIRECTORY=${runtime} ${ROOT}/bin/edge-health status --json --config ${folder}/config.yaml`;
-      // The exit code depends on the load of this machine.
-      const { reachable, url: found } = JSON.parse(host.exec('sh', '-c', `${command} || true`)) as Record<string, unknown>;
-      t.same({ reachable, url: found }, { reachable: true, url });
-    }
+    t.equal(host.exec(process.execPath, '-e', `fetch('${url}/health').then(({ status }) => console.log(status))`).trim(), '200');
+    const command = `RUNTIME_DIRECTORY=${folder} ${ROOT}/bin/edge-health status --json --config ${folder}/config.yaml`;
+    // The exit code depends on the load of this machine.
+    t.match(JSON.parse(host.exec('sh', '-c', `${command} || true`)), { reachable: true });
   });
 }
