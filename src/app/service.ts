@@ -30,6 +30,7 @@ import { machinePower, machineRunners, machineUsers } from '../shutdown/callers.
 import { SafeShutdown } from '../shutdown/safe-shutdown.ts';
 import { type ShutdownSettings, shutdownSettings } from '../shutdown/settings.ts';
 import { Store } from '../store/store.ts';
+import { connectionUsers } from '../system/connection-users.ts';
 import { ControlSocket } from '../system/control-socket.ts';
 import { HostNames } from '../system/host-names.ts';
 import { openSockets } from '../system/open-sockets.ts';
@@ -181,6 +182,7 @@ export class Service {
       allowedOrigins: config.rest.allowed_origins,
       allowedHosts: config.rest.allowed_hosts,
       machineNames: this.#hostNames,
+      findUsers: connectionUsers(),
       boundSockets,
       maxConnections: config.rest.max_connections,
       maxEventStreams: config.rest.max_event_streams,

@@ -120,12 +120,12 @@ export const configSchema = v.strictObject({
     max_connections: key(
       integer(8, 10_000),
       256,
-      'Maximum number of connections; one client address may have half of them. Above it, the connection idle for longest is closed. This host has 16 more.',
+      'Maximum number of connections; one client may have half of them. Above it, the connection idle for longest is closed. This host has 16 more.',
     ),
     max_event_streams: key(
       integer(1, 5_000),
       64,
-      'Maximum number of /events streams; one client address may have half of them. This host has 8 more.',
+      'Maximum number of /events streams; one client may have half of them. This host has 8 more.',
     ),
   }),
   ros: section({

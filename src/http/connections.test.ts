@@ -21,7 +21,7 @@ async function listening(
   options: Partial<ConnectionsOptions> = {},
 ): Promise<{ port: number; connections: Connections }> {
   const server = createServer();
-  const connections = new Connections(server, { max: 100, serve, turns: new TurnQueue(), ...options });
+  const connections = new Connections(server, { max: 100, serve, turns: new TurnQueue(), findUsers: async () => [], ...options });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   t.teardown(() => {
@@ -106,7 +106,7 @@ t.test('of thousands of pipelined requests, no more objects are created than may
   server.on('request', () => {
     made += 1;
   });
-  new Connections(server, { max: 10, serve: () => undefined, turns: new TurnQueue() });
+  new Connections(server, { max: 10, serve: () => undefined, turns: new TurnQueue(), findUsers: async () => [] });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   t.teardown(() => server.close());
@@ -133,6 +133,7 @@ t.test('a client of the Unix socket that stops reading is dropped', async (t) =>
     max: 8,
     serve: (_request, response) => void sendForever(response),
     turns: new TurnQueue(),
+    findUsers: async () => [],
     writeSeconds: 0.2,
   });
   await new Promise<void>((resolve) => server.listen(path, resolve));
@@ -244,7 +245,13 @@ class Clients {
   readonly #sockets: FakeSocket[] = [];
 
   constructor(t: Test, options: Partial<ConnectionsOptions> = {}) {
-    this.connections = new Connections(this.#server as Server, { max: 8, serve: () => undefined, turns: new TurnQueue(), ...options });
+    this.connections = new Connections(this.#server as Server, {
+      max: 8,
+      serve: () => undefined,
+      turns: new TurnQueue(),
+      findUsers: async () => [],
+      ...options,
+    });
     t.teardown(() => {
       for (const socket of this.#sockets) socket.destroy();
     });
@@ -289,6 +296,14 @@ t.test('one client has at most half of the connections; beyond it, its own longe
   t.match(clients.open('2001:db8:0:1::1').closed, false, 'the next network another');
 });
 
+t.test('of the hosts of one link, which share fe80::/64, each has a share of its own', async (t) => {
+  const clients = new Clients(t, { max: 40 });
+  const flood = many(20, () => clients.serve('fe80::a%eth0'));
+  t.match(clients.open('fe80::a%eth0').answer, /fe80::a%eth0 has 20 connections/);
+  for (const other of ['fe80::b%eth0', 'fe80::a%wlan0', 'febf::a%eth0']) t.equal(clients.open(other).answer, '', other);
+  t.notOk(flood.some(({ closed }) => closed));
+});
+
 t.test('a client whose connections are all being served is refused with a 503; other clients are not', async (t) => {
   const clients = new Clients(t, { max: 40 });
   const served = many(20, () => clients.serve('198.51.100.1'));
@@ -308,8 +323,9 @@ t.test('remote clients cannot block connections of this host', async (t) => {
   t.match(clients.open('198.51.100.3').answer, /all 8 connections are being served/);
   const local = ['127.0.0.1', '::1', '::ffff:127.0.0.5', '192.0.2.1'].flatMap((address) => many(4, () => clients.serve(address)));
   t.notOk([...remote, ...local].some(({ closed, answer }) => closed || answer !== ''));
-  t.match(clients.open('127.0.0.1').answer, /503/, 'beyond the reserve, this host is limited as well');
-  remote[0]?.destroy();
+  const further = clients.open('127.0.0.1');
+  await until('beyond the reserve, this host is limited as well', () => /503/.test(further.answer));
+  local[0]?.destroy();
   t.equal(clients.open('127.0.0.1').answer, '');
 });
 
@@ -318,6 +334,59 @@ t.test('a connection over the Unix socket is one of this host', async (t) => {
   for (const n of [1, 2]) many(4, () => clients.serve(`198.51.100.${n}`));
   t.match(clients.open('').answer, /503/, 'a TCP connection whose address is not known any more is none');
   t.equal(clients.openUnix().answer, '');
+});
+
+t.test('no user of this host can take the connections of the others; users are looked up once they make a difference', async (t) => {
+  const users = new Map<unknown, string>();
+  let lookups = 0;
+  const clients = new Clients(t, {
+    max: 40,
+    findUsers: async (sockets) => {
+      lookups += 1;
+      return sockets.map((socket) => users.get(socket) ?? null);
+    },
+  });
+  const serve = (user: string): FakeSocket => {
+    const socket = clients.serve('127.0.0.1');
+    users.set(socket, user);
+    return socket;
+  };
+  const first = many(36, () => serve('mallory'));
+  t.equal(lookups, 0);
+  const isRefused = ({ answer, closed }: FakeSocket): boolean => closed || answer !== '';
+  const flood = many(300, () => serve('mallory'));
+  t.equal(clients.connections.count, 36, 'those whose user is not known yet do not count');
+  await until('every further one is refused', () => flood.every(isRefused));
+  for (const socket of flood) socket.destroy();
+  const another = serve('mallory');
+  await until('it is refused', () => /503[\s\S]*user mallory has 36 connections/.test(another.answer));
+  t.notOk(first.some(isRefused));
+  for (const n of [1, 2]) many(20, () => clients.serve(`198.51.100.${n}`));
+  for (const user of ['root', 'edge-health', 'ann']) {
+    const sockets = many(4, () => serve(user));
+    const beyond = serve(user);
+    await until(`${user} has no more than four`, () => isRefused(beyond));
+    t.notOk(
+      sockets.some(({ closed, answer }) => closed || answer !== ''),
+      `${user} has four all the same`,
+    );
+  }
+});
+
+t.test('a request of a connection whose user is not known yet is served afterwards', async (t) => {
+  const { promise, resolve } = Promise.withResolvers<string[]>();
+  const served: unknown[] = [];
+  const clients = new Clients(t, { max: 8, findUsers: () => promise, serve: ({ socket }) => served.push(socket) });
+  many(24, () => clients.serve('127.0.0.1'));
+  const later = clients.serve('127.0.0.1');
+  const gone = clients.serve('127.0.0.1');
+  await until('the lookup has begun', () => true);
+  t.equal(served.length, 24);
+  gone.destroy();
+  resolve([...Array<string>(24).fill('mallory'), 'ann']);
+  await until('it is served', () => served.includes(later));
+  t.equal(served.length, 25);
+  t.equal(clients.connections.count, 25);
 });
 
 t.test('a new connection replaces the longest stalled one, not one that is being read or that waits for the service', async (t) => {

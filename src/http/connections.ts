@@ -1,15 +1,18 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { clientOf, isLocal, shareOf, type TurnQueue } from './context.ts';
+import { shareReads } from '../core/platform/shared-read.ts';
+import type { TurnQueue } from './context.ts';
 import { Problem } from './problem.ts';
 import { cutOff, sendRawResponse, stopParsing } from './raw-response.ts';
+import { type Client, type Clients, clientByAddress, type FindUsers, Shares, userClient } from './shares.ts';
 
 export type Serve = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** Connections of this host beyond the maximum, so that remote clients cannot block local programs. */
-const RESERVED_CONNECTIONS = 16;
-/** Lower limit of the number of connections of one client. */
-const LEAST_SHARE = 8;
+const LIMITS = { leastShare: 8, reserved: 16, perUser: 4 } as const;
+/** Connections of this host beyond the limits that wait until their users are known; further ones are refused. */
+const MAX_UNDECIDED = 256;
+/** Minimum time between two lookups of users. */
+const LOOKUP_PAUSE_MS = 250;
 /** Requests that may wait behind the one being served. Browsers do not pipeline; a client that sends more is disconnected. */
 const MAX_WAITING = 64;
 /** A client that reads nothing of a response for this long is dropped. */
@@ -29,6 +32,7 @@ export interface ConnectionsOptions {
   readonly max: number;
   readonly serve: Serve;
   readonly turns: TurnQueue;
+  readonly findUsers: FindUsers;
   /** Called with the response of a dropped client. */
   readonly onDrop?: (response: ServerResponse) => void;
   /** Smaller in tests. */
@@ -38,8 +42,9 @@ export interface ConnectionsOptions {
 
 interface Connection {
   readonly socket: Socket;
-  /** Null: this host. */
-  readonly client: string | null;
+  client: Client;
+  /** Whether it waits until its user is known. Until then it does not count, and no request of it is served. */
+  isUndecided: boolean;
   /** The response being sent; null: idle. */
   response: ServerResponse | null;
   /** Starts each of the requests that wait behind the current one. */
@@ -57,13 +62,13 @@ interface Connection {
  * whose client has stopped reading, so that neither kind blocks new clients. A new connection is refused only if all others are being
  * served. The requests of one connection are served one after the other, so that pipelining does not multiply the memory of a connection.
  */
-export class Connections {
+export class Connections implements Clients {
   readonly #options: ConnectionsOptions;
   readonly #all = new Map<Socket, Connection>();
   /** Connections without a request in progress, the longest idle first. */
   readonly #idle = new Set<Connection>();
-  /** Number of connections of each client. */
-  readonly #counts = new Map<string | null, number>();
+  readonly #shares: Shares;
+  #undecided = 0;
   readonly #writeMs: number;
   #checkedMs = 0;
   #timer: NodeJS.Timeout | null = null;
@@ -73,6 +78,7 @@ export class Connections {
 
   constructor(server: Server, options: ConnectionsOptions) {
     this.#options = options;
+    this.#shares = new Shares({ ...LIMITS, max: options.max });
     this.#writeMs = (options.writeSeconds ?? WRITE_SECONDS) * 1000;
     this.add(server);
   }
@@ -86,8 +92,23 @@ export class Connections {
   }
 
   get count(): number {
-    return this.#all.size;
+    return this.#all.size - this.#undecided;
   }
+
+  clientOf(socket: Socket): Client {
+    return this.#all.get(socket)?.client ?? clientByAddress(socket);
+  }
+
+  readonly lookUpUsers = shareReads(async () => {
+    const unknown = [...this.#all.values()].filter(({ client }) => client === null);
+    const users = await this.#options.findUsers(unknown.map(({ socket }) => socket));
+    for (const [index, connection] of unknown.entries()) {
+      const isCounted = this.#all.has(connection.socket) && !connection.isUndecided;
+      if (isCounted) this.#shares.add(connection.client, -1);
+      connection.client = userClient(users[index] ?? null);
+      if (isCounted) this.#shares.add(connection.client);
+    }
+  }, LOOKUP_PAUSE_MS);
 
   /** Number of connections closed or refused because of the maximum. */
   get evicted(): number {
@@ -134,11 +155,17 @@ export class Connections {
   }
 
   #opened(socket: Socket): void {
-    const client = isLocal(socket) ? null : clientOf(socket);
-    const connection: Connection = { socket, client, response: null, waiting: [], held: null, progress: '', sinceMs: performance.now() };
+    const connection: Connection = {
+      socket,
+      client: clientByAddress(socket),
+      isUndecided: false,
+      response: null,
+      waiting: [],
+      held: null,
+      progress: '',
+      sinceMs: performance.now(),
+    };
     this.#all.set(socket, connection);
-    this.#idle.add(connection);
-    this.#counts.set(client, this.#countOf(client) + 1);
     socket.once('close', () => this.#forget(connection));
     // If the server closed first, the kernel would keep unread data for minutes outside of any limit. The client therefore closes.
     socket.destroySoon = () => {
@@ -149,20 +176,51 @@ export class Connections {
       this.#check();
       this.#enforceBudget();
     }, this.#writeMs * CHECK_INTERVAL).unref();
-    const { max } = this.#options;
-    const share = shareOf(max, LEAST_SHARE);
-    if (client !== null && this.#countOf(client) > share && !this.#evict(connection, (one) => one.client === client)) {
-      this.#refuse(connection, `${client} has ${share} connections, the maximum for one client; close one`);
-      return;
+    if (!this.#shares.needsUser(connection.client)) this.#decide(connection);
+    // Another one of a user not known either makes way, as long as there is an idle one.
+    else if (this.#evict(connection, (one) => one.client === null)) this.#count(connection);
+    else if (this.#undecided < MAX_UNDECIDED) void this.#decideLater(connection);
+    else {
+      this.#count(connection);
+      this.#refuse(connection, `${MAX_UNDECIDED} connections of this host wait to be accepted; try again`);
     }
-    const reserved = Math.min(this.#countOf(null), RESERVED_CONNECTIONS);
-    if (this.#all.size - reserved <= max) return;
-    if (!this.#evict(connection, (one) => one.client !== null || this.#countOf(null) > RESERVED_CONNECTIONS))
-      this.#refuse(connection, `all ${max} connections are being served; close one, or raise rest.max_connections`);
   }
 
-  #countOf(client: string | null): number {
-    return this.#counts.get(client) ?? 0;
+  /** Decides about a connection of this host once its user is known. */
+  async #decideLater(connection: Connection): Promise<void> {
+    connection.isUndecided = true;
+    this.#undecided += 1;
+    await this.lookUpUsers();
+    if (!connection.isUndecided) return; // It was closed.
+    connection.isUndecided = false;
+    this.#undecided -= 1;
+    if (!this.#decide(connection)) return;
+    const begin = connection.waiting.shift();
+    if (!begin) return;
+    this.#idle.delete(connection);
+    begin();
+  }
+
+  #count(connection: Connection): void {
+    this.#shares.add(connection.client);
+    this.#idle.add(connection);
+  }
+
+  /** Counts a connection, and closes another one or refuses it if it is beyond the limits. Returns whether it is open. */
+  #decide(connection: Connection): boolean {
+    const { client } = connection;
+    const excess = this.#shares.excessOf(client);
+    this.#count(connection);
+    if (excess === null) return true;
+    if (excess === 'share') {
+      if (this.#evict(connection, (one) => one.client === client)) return true;
+      const share = this.#shares.shareOf(client);
+      this.#refuse(connection, `${client ?? 'this host'} has ${share} connections, the maximum for one client; close one`);
+      return false;
+    }
+    if (this.#evict(connection, (one) => !this.#shares.isReserved(one.client))) return true;
+    this.#refuse(connection, `all ${this.#options.max} connections are being served; close one, or raise rest.max_connections`);
+    return false;
   }
 
   /** Closes the connection idle for longest, or else stalled for longest, in favour of a new one; false: all are being served. */
@@ -232,9 +290,9 @@ export class Connections {
     if (!this.#all.delete(connection.socket)) return;
     this.#idle.delete(connection);
     connection.held = null;
-    const remaining = this.#countOf(connection.client) - 1;
-    if (remaining > 0) this.#counts.set(connection.client, remaining);
-    else this.#counts.delete(connection.client);
+    if (connection.isUndecided) this.#undecided -= 1;
+    else this.#shares.add(connection.client, -1);
+    connection.isUndecided = false;
     if (this.#all.size > 0 || !this.#timer) return;
     clearInterval(this.#timer);
     this.#timer = null;
@@ -251,7 +309,7 @@ export class Connections {
       response.once('close', () => this.#served(connection));
       this.#options.serve(request, response);
     };
-    if (connection.response === null) {
+    if (connection.response === null && !connection.isUndecided) {
       this.#idle.delete(connection);
       begin();
     } else if (connection.waiting.length < MAX_WAITING) {

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { isIPv4, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import type { TimeRange } from '../core/ports.ts';
 import { isoUtc } from '../core/time/time.ts';
 import type { Query } from './parameters.ts';
@@ -178,7 +178,7 @@ export function prefers(request: IncomingMessage, type: string): boolean {
 
 type Ends = Pick<Socket, 'localAddress' | 'remoteAddress'>;
 
-const withoutMapping = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/i, '');
+export const withoutMapping = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/i, '');
 
 /** Connections to the Unix socket. They have no address, like a TCP connection that was closed. */
 const unixConnections = new WeakSet<object>();
@@ -204,20 +204,6 @@ export function isLocal(socket: Ends): boolean {
 /** Whether the client is a program on this machine, and not a proxy that forwards a request. */
 export function isForThisMachine({ headers, socket }: IncomingMessage): boolean {
   return isLocal(socket) && headers['forwarded'] === undefined && headers['x-forwarded-for'] === undefined;
-}
-
-/** The key by which connections are counted per client: an IPv4 address, or the /64 network of an IPv6 address, which one host can use. */
-export function clientOf({ remoteAddress = '' }: Ends): string {
-  const [address = ''] = withoutMapping(remoteAddress).split('%');
-  if (isIPv4(address)) return address;
-  const [head = [], tail = []] = address.split('::').map((half) => half.split(':').filter((group) => group !== ''));
-  const zeros = Array<string>(Math.max(0, 8 - head.length - tail.length)).fill('0');
-  return `${[...head, ...zeros, ...tail].slice(0, 4).join(':')}::/64`;
-}
-
-/** The maximum for a single client, so that no host blocks all others. It is half, because many users can share one NAT address. */
-export function shareOf(max: number, least: number): number {
-  return Math.min(max, Math.max(least, Math.ceil(max / 2)));
 }
 
 /** Limits the number of concurrent operations. Waiting operations with `isFirst` run before those without. */

@@ -6,6 +6,9 @@ import { runs, SEED } from '../../testkit/effort.ts';
 import type { HistoryReader, Position, RecordCursor, RecordedEvent, RecordedPage, RecordedQuery } from '../core/ports.ts';
 import { Semaphore } from './context.ts';
 import { EventHub, formatId, isBeyond, parseId, type StreamFilter } from './events.ts';
+import { type Clients, clientByAddress } from './shares.ts';
+
+const clients: Clients = { clientOf: clientByAddress, lookUpUsers: async () => undefined };
 
 const cursor: fc.Arbitrary<RecordCursor> = fc.record({
   segment: fc.integer({ min: 0, max: 2 ** 44 }),
@@ -96,7 +99,7 @@ async function resumed(hub: EventHub, lastEventId: string, filter: StreamFilter)
 
 /** The events that a client receives from the store when it resumes its stream after an id. */
 async function received(history: HistoryReader, lastEventId: string, filter: StreamFilter): Promise<{ id: string; json: string }[]> {
-  const hub = new EventHub({ history, max: 1 });
+  const hub = new EventHub({ clients, history, max: 1 });
   const { events } = await resumed(hub, lastEventId, filter);
   hub.stop();
   return events;
@@ -162,7 +165,7 @@ t.test('a stream whose missed events cannot be read ends, and its client resumes
   const filter: StreamFilter = { kinds: ['health', 'alert', 'shutdown'], node: null };
   const begin = formatId({ health: { segment: 0, sequence: 0 }, alert: { segment: 0, sequence: 0 } }, 0);
 
-  const none = new EventHub({ history: failing(1), max: 1 });
+  const none = new EventHub({ clients, history: failing(1), max: 1 });
   t.same(await resumed(none, begin, filter), { events: [], ids: [], hasEnded: true }, 'it ends without an event and without an id');
   t.equal(none.count, 0);
   none.stop();
@@ -171,7 +174,7 @@ t.test('a stream whose missed events cannot be read ends, and its client resumes
   let id = begin;
   while (got.length < events.length) {
     // A new hub each time: nothing is in memory, as after a restart.
-    const hub = new EventHub({ history: failing(2), max: 1 });
+    const hub = new EventHub({ clients, history: failing(2), max: 1 });
     const one = await resumed(hub, id, filter);
     t.equal(one.hasEnded, one.events.length === 1000, 'the last page needs no second query');
     t.equal(one.ids.at(-1), one.events.at(-1)?.id, 'the last id is that of the last event');

@@ -7,17 +7,20 @@ import type { HealthStatus } from '../core/health-status.ts';
 import type { HistoryReader, Position } from '../core/ports.ts';
 import { Semaphore, type StoreAccess } from './context.ts';
 import { EventHub, parseId, type StreamFilter } from './events.ts';
+import type { Problem } from './problem.ts';
+import { type Client, type Clients, clientByAddress } from './shares.ts';
 
 const STATUS = { node_name: 'a' } as HealthStatus;
 const LINE = JSON.stringify({ node_name: 'a', padding: 'x'.repeat(4000) });
 const history = {} as HistoryReader; // No test here resumes a stream from the store.
 const store = new Semaphore(1);
+const clients: Clients = { clientOf: clientByAddress, lookUpUsers: async () => undefined };
 
 /** A hub whose streams are ended after a moment, and a client of it. */
 async function shortLived(
   t: Test,
 ): Promise<{ hub: EventHub; read: (kinds: StreamFilter['kinds'], lastId: string | null) => Promise<string> }> {
-  const hub = new EventHub({ history, max: 10, heartbeatSeconds: 0.02, lifeSeconds: 0.1 });
+  const hub = new EventHub({ history, clients, max: 10, heartbeatSeconds: 0.02, lifeSeconds: 0.1 });
   const server = createServer((request, response) => {
     const last = request.headers['last-event-id'] as string | undefined;
     const kinds = request.url === '/alert' ? (['alert'] as const) : (['health'] as const);
@@ -90,7 +93,7 @@ t.test('a client that has received no event yet misses none', async (t) => {
 });
 
 t.test('a client whose connection breaks before its first event misses none', async (t) => {
-  const hub = new EventHub({ history, max: 1 });
+  const hub = new EventHub({ history, clients, max: 1 });
   t.teardown(() => hub.stop());
   hub.publishHealth(STATUS, '{}', null);
   const opened = fakeAccess('127.0.0.1');
@@ -103,7 +106,7 @@ t.test('a client whose connection breaks before its first event misses none', as
 });
 
 t.test('the id of an event holds the cursors of the last health status and the last alert that were recorded', async (t) => {
-  const hub = new EventHub({ history, max: 1 });
+  const hub = new EventHub({ history, clients, max: 1 });
   t.teardown(() => hub.stop());
   const access = fakeAccess('127.0.0.1');
   await hub.open(access, { kinds: ['health', 'alert'], node: null }, null);
@@ -153,7 +156,7 @@ function fakeAccess(
 }
 
 t.test('the unread bytes of thousands of streams are bounded in total', async (t) => {
-  const hub = new EventHub({ history, max: 5000 });
+  const hub = new EventHub({ history, clients, max: 5000 });
   t.teardown(() => hub.stop());
   const all = Array.from({ length: 2000 }, () => fakeAccess('127.0.0.1'));
   for (const access of all) void hub.open(access, { kinds: ['health'], node: null }, null);
@@ -169,22 +172,66 @@ t.test('the unread bytes of thousands of streams are bounded in total', async (t
   t.equal(hub.dropped, 2000);
 });
 
+/** Opens streams from an address; `of` returns what became of several. */
+function opener(hub: EventHub) {
+  const open = (address: string, headers: Readonly<Record<string, string>> = {}): Promise<string> =>
+    hub.open(fakeAccess(address, headers), { kinds: ['health'], node: null }, null).then(
+      () => 'open',
+      (problem: Problem) => `${problem.code}: ${problem.message}`,
+    );
+  const of = async (count: number, address: string): Promise<Set<string>> =>
+    new Set(await Promise.all(Array.from({ length: count }, () => open(address))));
+  return { of, open };
+}
+
 t.test('one client has at most half of the streams; this host has a reserve, but a proxy on it does not', async (t) => {
-  const hub = new EventHub({ history, max: 8 });
+  const hub = new EventHub({ history, clients, max: 8 });
   t.teardown(() => hub.stop());
-  const open = (address: string, headers: Readonly<Record<string, string>> = {}): string => {
-    const access = fakeAccess(address, headers);
-    const refusal = hub.refusal(access.request);
-    if (!refusal) void hub.open(access, { kinds: ['health'], node: null }, null);
-    return refusal ? `${refusal.code}: ${refusal.message}` : 'open';
-  };
-  const of = (count: number, address: string): Set<string> => new Set(Array.from({ length: count }, () => open(address)));
-  t.same(of(4, '198.51.100.1'), new Set(['open']));
-  t.match(open('::ffff:198.51.100.1'), /^too_many_event_streams: 198\.51\.100\.1 has 4 event streams/);
-  t.same(of(4, '2001:db8::1'), new Set(['open']));
-  t.match(open('198.51.100.2'), /^too_many_event_streams: all 8 event streams are in use/);
-  t.match(open('127.0.0.1', { 'x-forwarded-for': '198.51.100.3' }), /all 8/);
-  t.same(of(8, '127.0.0.1'), new Set(['open']));
-  t.match(open('127.0.0.1'), /all 8/);
+  const { of, open } = opener(hub);
+  t.same(await of(4, '198.51.100.1'), new Set(['open']));
+  t.match(await open('::ffff:198.51.100.1'), /^too_many_event_streams: 198\.51\.100\.1 has 4 event streams/);
+  t.same(await of(4, '2001:db8::1'), new Set(['open']));
+  t.match(await open('198.51.100.2'), /^too_many_event_streams: all 8 event streams are in use/);
+  t.match(await open('127.0.0.1', { 'x-forwarded-for': '198.51.100.3' }), /all 8/);
+  t.same(await of(8, '127.0.0.1'), new Set(['open']));
+  t.match(await open('127.0.0.1'), /all 8/);
   t.equal(hub.count, 16);
+});
+
+t.test('users of this host are looked up once they make a difference; none can take what the others need', async (t) => {
+  const users = new Map<object, Client>();
+  let lookups = 0;
+  const hub = new EventHub({
+    history,
+    max: 16,
+    clients: {
+      clientOf: (socket) => users.get(socket) ?? clientByAddress(socket),
+      lookUpUsers: async () => {
+        lookups += 1;
+        for (const [socket, user] of waiting) users.set(socket, user);
+      },
+    },
+  });
+  t.teardown(() => hub.stop());
+  const waiting: [object, Client][] = [];
+  const open = (user: Client): Promise<string> => {
+    const access = fakeAccess('127.0.0.1');
+    waiting.push([access.request.socket, user]);
+    return hub.open(access, { kinds: ['health'], node: null }, null).then(
+      () => 'open',
+      ({ message }: Problem) => message,
+    );
+  };
+  for (let n = 0; n < 16; n += 1) t.equal(await open('user mallory'), 'open');
+  t.equal(lookups, 0, 'below the share of one user, nothing is looked up');
+  t.match(await open('user mallory'), /^user mallory has 16 event streams, the maximum for one client/);
+  const flood = await Promise.all(Array.from({ length: 20 }, () => open('user mallory')));
+  t.notOk(flood.includes('open'), 'nor several at once');
+  const { of } = opener(hub);
+  t.same(await of(8, '198.51.100.1'), new Set(['open']), 'remote clients take what remains');
+  for (const user of ['user root', 'user edge-health', 'user ann', null]) {
+    t.equal(await open(user), 'open', `${user} has two streams all the same`);
+    t.equal(await open(user), 'open');
+    t.match(await open(user), /^all 16 event streams are in use/);
+  }
 });

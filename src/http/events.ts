@@ -4,9 +4,10 @@ import type { HealthStatus } from '../core/health-status.ts';
 import type { HistoryReader, Position, Publisher, RecordCursor, RecordedEvent, RecordedPage } from '../core/ports.ts';
 import type { ShutdownProgress } from '../core/shutdown/shutdown.ts';
 import { ID } from './api/query-schema.ts';
-import { clientOf, isForThisMachine, queryStore, type StoreAccess, shareOf, waitForDrain } from './context.ts';
+import { isForThisMachine, isLocal, queryStore, type StoreAccess, waitForDrain, withoutMapping } from './context.ts';
 import { Problem } from './problem.ts';
 import { cutOff } from './raw-response.ts';
+import { type Client, type Clients, Shares } from './shares.ts';
 
 interface SentEvent {
   readonly number: number;
@@ -42,8 +43,6 @@ interface Stream {
   readonly access: StoreAccess;
   readonly response: ServerResponse;
   readonly filter: StreamFilter;
-  /** Null: this host. */
-  readonly client: string | null;
   readonly openedMs: number;
   /** Whether it receives events as they happen. Until then, it receives the events that it missed. */
   live: boolean;
@@ -51,10 +50,7 @@ interface Stream {
   reached: Partial<Position>;
 }
 
-/** Streams of this host beyond the maximum, so that remote clients cannot block local programs. */
-const RESERVED_STREAMS = 8;
-/** Lower limit of the number of streams of one client. */
-const LEAST_SHARE = 4;
+const LIMITS = { leastShare: 4, reserved: 8, perUser: 2 } as const;
 /** Recent events kept in memory for clients that reconnect soon. */
 const RECENT_EVENTS = 1024;
 /** Missed events that are written before waiting for the client to read them. */
@@ -75,6 +71,7 @@ const MAX_WAITING_BYTES_OVER_ALL = 32 * 1024 * 1024;
 
 interface EventHubOptions {
   readonly history: HistoryReader;
+  readonly clients: Clients;
   readonly max: number;
   /** Shorter in tests. */
   readonly heartbeatSeconds?: number;
@@ -85,6 +82,7 @@ interface EventHubOptions {
 export class EventHub implements Publisher {
   readonly #streams = new Set<Stream>();
   readonly #history: HistoryReader;
+  readonly #clients: Clients;
   readonly #max: number;
   readonly #heartbeatMs: number;
   readonly #lifeMs: number;
@@ -95,8 +93,9 @@ export class EventHub implements Publisher {
   #dropped = 0;
   #heartbeat: NodeJS.Timeout | null = null;
 
-  constructor({ heartbeatSeconds = HEARTBEAT_SECONDS, history, lifeSeconds = LIFE_SECONDS, max }: EventHubOptions) {
+  constructor({ clients, heartbeatSeconds = HEARTBEAT_SECONDS, history, lifeSeconds = LIFE_SECONDS, max }: EventHubOptions) {
     this.#history = history;
+    this.#clients = clients;
     this.#max = max;
     this.#heartbeatMs = heartbeatSeconds * 1000;
     this.#lifeMs = lifeSeconds * 1000;
@@ -115,17 +114,27 @@ export class EventHub implements Publisher {
     for (const stream of this.#streams) if (stream.response === response) this.#dropped += 1;
   }
 
-  /** Why a further stream is refused for a request; null: it is allowed. */
-  refusal(request: IncomingMessage): Problem | null {
-    const countOf = (client: string | null): number => [...this.#streams].filter((stream) => stream.client === client).length;
-    const client = streamClient(request);
-    const reserved = Math.min(countOf(null), RESERVED_STREAMS);
-    if (client === null && reserved < RESERVED_STREAMS) return null;
-    if (this.#streams.size - reserved >= this.#max)
-      return new Problem('too_many_event_streams', `all ${this.#max} event streams are in use; close one, or raise rest.max_event_streams`);
-    const share = shareOf(this.#max, LEAST_SHARE);
-    if (client === null || countOf(client) < share) return null;
-    return new Problem('too_many_event_streams', `${client} has ${share} event streams, the maximum for one client; close one`);
+  /** Throws a Problem if a request may not have a further stream. */
+  #checkShare(request: IncomingMessage): void {
+    const shares = this.#shares();
+    const client = this.#clientOf(request);
+    const excess = shares.excessOf(client);
+    if (excess === null) return;
+    const share = `${client ?? 'this host'} has ${shares.shareOf(client)} event streams, the maximum for one client; close one`;
+    const all = `all ${this.#max} event streams are in use; close one, or raise rest.max_event_streams`;
+    throw new Problem('too_many_event_streams', excess === 'share' ? share : all);
+  }
+
+  #shares(): Shares {
+    const shares = new Shares({ ...LIMITS, max: this.#max });
+    for (const { access } of this.#streams) shares.add(this.#clientOf(access.request));
+    return shares;
+  }
+
+  /** A proxy on this host has clients of other hosts, and no part of what is reserved for this host. */
+  #clientOf(request: IncomingMessage): Client {
+    const client = this.#clients.clientOf(request.socket);
+    return isLocal(request.socket) && !isForThisMachine(request) ? withoutMapping(request.socket.remoteAddress ?? '') : client;
   }
 
   publishHealth(status: HealthStatus, line: string, cursor: RecordCursor | null): void {
@@ -143,15 +152,16 @@ export class EventHub implements Publisher {
     this.#send('shutdown', '', JSON.stringify(progress), null);
   }
 
-  /** Begins a stream on a response; resolves when every event since `lastEventId` was sent. */
+  /** Begins a stream on a response; resolves when every event since `lastEventId` was sent. Throws a Problem if there are too many. */
   async open(access: StoreAccess, filter: StreamFilter, lastEventId: string | null): Promise<void> {
     const { request, response } = access;
-    const client = streamClient(request);
+    if (this.#shares().needsUser(this.#clientOf(request))) await this.#clients.lookUpUsers();
+    this.#checkShare(request);
+    if (response.destroyed) return;
     const stream: Stream = {
       access,
       response,
       filter,
-      client,
       openedMs: performance.now(),
       live: lastEventId === null,
       reached: {},
@@ -304,11 +314,6 @@ export class EventHub implements Publisher {
     await new Promise(setImmediate);
     await waitForDrain(response);
   }
-}
-
-/** The key by which streams are counted per client; null: a program on this host, but not a proxy. */
-function streamClient(request: IncomingMessage): string | null {
-  return isForThisMachine(request) ? null : clientOf(request.socket);
 }
 
 export type EventKind = 'health' | 'alert' | 'shutdown';

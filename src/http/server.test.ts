@@ -17,6 +17,7 @@ function serverWith(options: Partial<Options>): RestServer {
     machineNames: { names: () => [], readAgain: async () => undefined },
     maxConnections: 8,
     maxEventStreams: 1,
+    findUsers: async () => [],
     boundSockets: () => false,
     dashboardFolder: '/nowhere',
     openapiFile: '/nowhere',

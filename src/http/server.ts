@@ -27,6 +27,7 @@ import { parseQuery } from './parameters.ts';
 import { ALLOW, methodNotAllowed, Problem, sendProblem } from './problem.ts';
 import { MAX_URL_LENGTH, type ParseError, refuse, refuseMethod } from './raw-response.ts';
 import { API_HEADERS, allowOrigin, HostCheck, PAGE_HEADERS, TokenCheck } from './security.ts';
+import type { FindUsers } from './shares.ts';
 import type { ServiceView } from './view.ts';
 
 interface RestOptions {
@@ -41,6 +42,7 @@ interface RestOptions {
   readonly machineNames: { names(): readonly string[]; readAgain(): Promise<void> };
   readonly maxConnections: number;
   readonly maxEventStreams: number;
+  readonly findUsers: FindUsers;
   /** Bounds the kernel's buffers of each connection of a listening socket; false: not supported. */
   readonly boundSockets: (descriptor: number, bounds: SocketBounds) => boolean;
   /** Timeout for the headers of a request; shorter in tests. */
@@ -95,7 +97,14 @@ export class RestServer {
     this.#tokenCheck = new TokenCheck(options.token);
     this.#hosts = new HostCheck(() => options.machineNames.names(), options.allowedHosts);
     this.#shared = { view: options.view, store: new Semaphore(MAX_STORE_QUERIES), turns: new TurnQueue() };
-    this.events = new EventHub({ history: options.view.history, max: options.maxEventStreams });
+    this.events = new EventHub({
+      history: options.view.history,
+      max: options.maxEventStreams,
+      clients: {
+        clientOf: (socket) => this.#connections.clientOf(socket),
+        lookUpUsers: () => this.#connections.lookUpUsers(),
+      },
+    });
     this.#server = this.#createServer();
     this.#unixServer = this.#createServer().on('connection', (socket) => {
       markAsUnix(socket);
@@ -105,6 +114,7 @@ export class RestServer {
       max: options.maxConnections,
       serve: this.#routes(),
       turns: this.#shared.turns,
+      findUsers: options.findUsers,
       onDrop: (response) => this.events.countDropped(response),
     });
     this.#connections.add(this.#unixServer);

@@ -1,3 +1,4 @@
+import { SOCKET_TABLES } from '../core/platform/socket-tables.ts';
 import type { Log } from '../core/ports.ts';
 import type { DdsCaller, ListItems, PowerControl, ShutdownCaller, ShutdownSource } from '../core/shutdown/shutdown.ts';
 import type { Clocks } from '../core/time/time.ts';
@@ -5,7 +6,7 @@ import { Logind } from './logind.ts';
 import { hookItems, unitItems } from './runners.ts';
 import { addressRefusal, type ShutdownSettings } from './settings.ts';
 import { HELPER_SOCKET } from './stop-helper-client.ts';
-import { UDP_TABLE_SOCKET, UdpOwners } from './udp-owners.ts';
+import { UdpOwners } from './udp-owners.ts';
 import { type LocalUser, Users } from './users.ts';
 
 /** Owners of the local UDP sockets at these ports; null: a port has no socket, or its owner is unknown. */
@@ -72,7 +73,7 @@ function userRefusal(users: readonly LocalUser[], { allow_groups, allow_users }:
 
 /** Backed by the kernel and this machine's users and groups. */
 export function machineUsers(environment: NodeJS.ProcessEnv): FindUsers {
-  const owners = new UdpOwners({ tableSocket: UDP_TABLE_SOCKET });
+  const owners = new UdpOwners({ tableSocket: SOCKET_TABLES });
   const users = new Users(environment);
   return async (ports) => {
     const uids = await owners.usersOf(ports);

@@ -1,12 +1,6 @@
-import { exchange } from '../core/platform/local-socket.ts';
-import { uidMap } from '../core/platform/privileges.ts';
-import { readText, shareReads } from './shared-read.ts';
-
-/**
- * Socket that returns the UDP sockets of this machine with their users, for a service in a user namespace, in which most users appear as
- * nobody. systemd starts `cat` for each connection (edge-health-udp.socket); only the service's user may connect.
- */
-export const UDP_TABLE_SOCKET = '/run/edge-health-udp.sock';
+import { OVERFLOW_UID, seesEveryUser } from '../core/platform/privileges.ts';
+import { readText, shareReads } from '../core/platform/shared-read.ts';
+import { readSocketTables } from '../core/platform/socket-tables.ts';
 
 /** A UDP socket in the kernel's table. */
 export interface UdpSocket {
@@ -25,12 +19,6 @@ export interface UdpOwnersOptions {
   readonly tableSocket: string | null;
 }
 
-/** Id of users that have none in this user namespace, and of nobody (/proc/sys/kernel/overflowuid). */
-const OVERFLOW_UID = 65_534;
-const EVERY_USER = /^\s*0\s+0\s+4294967295\s*$/;
-/** Timeout of the table socket. The caller must get a response within a second. */
-const ANSWER_MS = 700;
-const MAX_TABLE_CHARACTERS = 16 * 1024 * 1024;
 /** Minimum time between two reads for any number of callers, because systemd starts a process for each connection. */
 const PAUSE_MS = { own: 20, users: 250 } as const;
 /** The kernel reuses inode numbers of sockets after four billion others. */
@@ -64,15 +52,14 @@ export class UdpOwners {
   #usersReadMs = Number.NEGATIVE_INFINITY;
 
   constructor({ proc = '/proc', tableSocket }: UdpOwnersOptions) {
-    this.#seesEveryUser = EVERY_USER.test(uidMap(proc));
+    this.#seesEveryUser = seesEveryUser(proc);
     const table = (name: string): Promise<string> => readText(`${proc}/self/net/${name}`, 'latin1');
     this.#own = shareReads(
       async () => Map.groupBy(parseUdpTables((await table('udp')) + (await table('udp6'))), ({ port }) => port),
       PAUSE_MS.own,
     );
     this.#readUsers = shareReads(async () => {
-      const limits = { maxCharacters: MAX_TABLE_CHARACTERS, timeoutMs: ANSWER_MS };
-      const text = tableSocket === null ? '' : await exchange(tableSocket, '', limits).catch(() => '');
+      const text = tableSocket === null ? '' : await readSocketTables(tableSocket, 'udp');
       this.#users = new Map(parseUdpTables(text).map(({ inode, uid }) => [inode, uid]));
       this.#usersReadMs = performance.now();
     }, PAUSE_MS.users);

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { readText, shareReads } from './shared-read.ts';
+import { readText, shareReads } from '../core/platform/shared-read.ts';
 
 /** A user of this machine. */
 export interface LocalUser {

@@ -80,6 +80,7 @@ async function rest(t: Test): Promise<{ server: RestServer; url: string }> {
     allowedOrigins: [],
     allowedHosts: [],
     machineNames: { names: () => [], readAgain: async () => undefined },
+    findUsers: async () => [],
     boundSockets: () => false,
     maxConnections: 64,
     maxEventStreams: 8,

@@ -21,6 +21,8 @@ export async function listenOnSocket(server: Server, path: string, mode: number)
 export interface ExchangeOptions {
   /** A longer response is an error. */
   readonly maxCharacters: number;
+  /** The exchange is over as soon as the response contains this. */
+  readonly until?: string;
   /** Timeout of the whole exchange; none by default. */
   readonly timeoutMs?: number;
   /** Closes the connection. */
@@ -31,7 +33,7 @@ export interface ExchangeOptions {
  * Sends a request (empty: none) over a Unix socket. Resolves with the response, which ends with the connection. Rejects if the socket cannot
  * be reached, with the system's error code, and if the response is incomplete or too long.
  */
-export function exchange(path: string, request: string, { maxCharacters, signal, timeoutMs }: ExchangeOptions): Promise<string> {
+export function exchange(path: string, request: string, { maxCharacters, signal, timeoutMs, until }: ExchangeOptions): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect(path).setEncoding('utf8');
     let timer: NodeJS.Timeout | undefined;
@@ -39,8 +41,14 @@ export function exchange(path: string, request: string, { maxCharacters, signal,
     signal?.addEventListener('abort', () => socket.destroy());
     if (request !== '') socket.write(request);
     let text = '';
+    let previous = '';
     socket.on('data', (part: string) => {
       text += part;
+      if (until !== undefined && (previous + part).includes(until)) {
+        resolve(text);
+        socket.destroy();
+      }
+      previous = part;
       if (text.length > maxCharacters) socket.destroy(new Error(`the response is longer than ${maxCharacters} characters`));
     });
     socket.once('end', () => resolve(text));

@@ -43,6 +43,14 @@ export function uidMap(proc = '/proc'): string {
   }
 }
 
+/** Whether the kernel shows this process every user; others appear as OVERFLOW_UID, as in a unit with PrivateUsers=yes. */
+export function seesEveryUser(proc = '/proc'): boolean {
+  return uidMap(proc).trim().split(/\s+/).join(' ') === EVERY_USER;
+}
+
+/** Id of users that have none in this user namespace, and of nobody (/proc/sys/kernel/overflowuid). */
+export const OVERFLOW_UID = 65_534;
+
 /** Whether a user namespace has a user. `map`: text of /proc/PID/uid_map (user_namespaces(7)): first inside, first outside, count. */
 export function isMapped(uid: number, map: string): boolean {
   return map.split('\n').some((line) => {

@@ -14,8 +14,6 @@ export function events(hub: EventHub): Handler {
       response.end();
       return;
     }
-    const refusal = hub.refusal(request);
-    if (refusal) throw refusal;
     const last = request.headers['last-event-id'];
     await hub.open(context, filter, typeof last === 'string' && last !== '' ? last : null);
   };
