@@ -65,7 +65,7 @@ function displayed(isTTY: boolean, watchdogSeconds: number | null = null, column
     { isTTY, columns },
   ) as unknown as NodeJS.WriteStream;
   const manager = { via: 'test', notify: (state: string) => void notified.push(state) };
-  const display = new Display({ stream, manager, watchdogSeconds, monotonicSeconds: () => now });
+  const display = new Display({ stream, write: (text) => void stream.write(text), manager, watchdogSeconds, monotonicSeconds: () => now });
   const tick = (seconds: number): void => {
     for (let second = 0; second < seconds; second += 1) {
       display.tick(() => PROGRESS);

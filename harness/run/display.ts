@@ -16,6 +16,8 @@ const DEFAULT_COLUMNS = 80;
 
 export interface DisplayOptions {
   readonly stream: NodeJS.WriteStream;
+  /** Writes to the stream without waiting for it, so that a stopped terminal does not stop the observation. */
+  readonly write: (text: string) => void;
   readonly manager: ServiceManager | null;
   readonly watchdogSeconds: number | null;
   readonly monotonicSeconds: () => number;
@@ -81,8 +83,7 @@ export class Display {
   /** Prints a line above the block. */
   print(text: string): void {
     if (this.#isGone) return;
-    this.#erase();
-    this.#options.stream.write(`${printable(text)}\n`);
+    this.#options.write(`${this.#erase()}${printable(text)}\n`);
   }
 
   /** Sets the line of `systemctl status`. */
@@ -108,17 +109,18 @@ export class Display {
   }
 
   #draw(progress: Progress): void {
-    const { stream } = this.#options;
+    const { stream, write } = this.#options;
     // A terminal may report an unset size as 0.
     const lines = block(progress, stream.columns || DEFAULT_COLUMNS, true);
-    this.#erase();
-    stream.write(`${lines.join('\n')}\n`);
+    write(`${this.#erase()}${lines.join('\n')}\n`);
     this.#lines = lines.length;
   }
 
-  #erase(): void {
-    if (this.#lines > 0) this.#options.stream.write(`\x1b[${this.#lines}A\x1b[0J`);
+  /** The sequence that erases the last block. */
+  #erase(): string {
+    const lines = this.#lines;
     this.#lines = 0;
+    return lines > 0 ? `\x1b[${lines}A\x1b[0J` : '';
   }
 }
 

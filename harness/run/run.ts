@@ -6,6 +6,7 @@ import { dataPath } from '../../src/config/load.ts';
 import { installation } from '../../src/core/files/installation.ts';
 import { optionsForShortLived, PROGRAMS } from '../../src/core/files/programs.ts';
 import { systemClocks } from '../../src/core/platform/clocks.ts';
+import { LogOutput } from '../../src/core/platform/log-output.ts';
 import { serviceManager, watchdogSeconds } from '../../src/core/platform/notify.ts';
 import { becomeOwnerOf } from '../../src/core/platform/privileges.ts';
 import { printable } from '../../src/core/text.ts';
@@ -88,10 +89,12 @@ async function observe(options: SessionOptions, requestFile: string | null): Pro
   const locked = lockFolder(folder);
   try {
     const clocks = systemClocks();
+    const output = new LogOutput(process.stderr.fd, () => '');
     const display = new Display({
       stream: process.stderr,
+      write: (text) => output.write(text),
       manager: serviceManager(process.env, fileURLToPath(PROGRAMS.sdNotify), (level, message) =>
-        process.stderr.write(`${level}: ${printable(message)}\n`),
+        output.write(`${level}: ${printable(message)}\n`),
       ),
       watchdogSeconds: watchdogSeconds(process.env, process.pid),
       monotonicSeconds: () => clocks.monotonicSeconds(),

@@ -87,5 +87,7 @@ A line of the log is an event followed by \`key=value\` fields; … stands for w
 
 Events that senders on the network can cause are logged at most once a minute, with the number of those left out as \`suppressed\`.
 
+Logging never waits for its reader: a terminal stopped by Ctrl-S, a full pipe or a journal that hangs. Up to 64 kB of lines wait; further ones are dropped. Once the output accepts lines again, \`N log lines dropped\` (a warning) follows.
+
 ${tables.join('\n')}`;
 }

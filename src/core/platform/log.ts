@@ -3,6 +3,7 @@ import { nodeOfAlertId } from '../alerts/alert.ts';
 import { isLookAlike, markLookAlike } from '../look-alike.ts';
 import type { Log, LogLevel } from '../ports.ts';
 import { printable } from '../text.ts';
+import { LogOutput } from './log-output.ts';
 
 /** Priorities of sd-daemon(3), which the journal reads from the beginning of each line. */
 const PRIORITY: Readonly<Record<LogLevel, number>> = { error: 3, warning: 4, notice: 5, info: 6, debug: 7 };
@@ -44,14 +45,14 @@ export interface Logger {
   setLevel(level: LogLevel): void;
 }
 
-export function createLogger(stream: NodeJS.WriteStream & { readonly fd: number }, level: LogLevel): Logger {
+/** Logs to a stream such as process.stderr without waiting for its reader. If the reader closes it, the program continues without a log. */
+export function createLogger({ fd }: { readonly fd: number }, level: LogLevel): Logger {
   let maxPriority = PRIORITY[level];
-  const forJournal = isJournal(stream.fd);
-  // If the reader of the log closes the pipe, the service continues without a log.
-  stream.on('error', () => undefined);
+  const forJournal = isJournal(fd);
+  const output = new LogOutput(fd, (lines) => formatLine(forJournal, 'warning', `${lines} log lines dropped`));
   return {
     log: (lineLevel, message, fields) => {
-      if (PRIORITY[lineLevel] <= maxPriority) stream.write(formatLine(forJournal, lineLevel, message, fields));
+      if (PRIORITY[lineLevel] <= maxPriority) output.write(formatLine(forJournal, lineLevel, message, fields));
     },
     setLevel: (next) => {
       maxPriority = PRIORITY[next];
