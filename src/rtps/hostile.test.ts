@@ -126,7 +126,7 @@ t.test('thousands of invented participants are bounded', async (t) => {
     const victim = { address: `10.0.0.${(number % 50) + 100}`, port: 7410 };
     const datagram = new ForgedParticipant(number, victim).announcement('x'.repeat(1000));
     received += datagram.length;
-    network.inject(datagram, '10.0.0.3', true);
+    network.inject(datagram, `10.1.${number >> 8}.${number & 255}`, true);
     if (number % 1000 === 0) await time.pass(0.5);
   }
   t.equal(participant.peerCount, LIMITS.participants);

@@ -5,6 +5,8 @@
 export const LIMITS = {
   /** Participants known at the same time; several times the robots of a large site. */
   participants: 1024,
+  /** Unproven participants at one address; a host has at most 120 (9.6.1.3). */
+  unprovenAtAddress: 128,
   /** Participants with the same GUID at different addresses: the genuine one, and forged ones. */
   participantsOfGuid: 16,
   /** Matched remote endpoints of one local endpoint. */

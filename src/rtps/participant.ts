@@ -23,6 +23,7 @@ import {
   type NackFragSubmessage,
   type Origin,
   readMessage,
+  senderOf,
 } from './wire/message-reader.ts';
 import { Packer } from './wire/message-writer.ts';
 import { DISCOVERY_READERS, ENTITY, type EntityId, type Guid, type GuidPrefix, type Locator, Malformed, VENDOR } from './wire/protocol.ts';
@@ -213,6 +214,11 @@ export class Participant implements MessageHandler {
     const { domain, network } = this.#options;
     const ports = await network.open(domain, {
       onDatagram: (datagram, source, viaMulticast) => this.#onDatagram(datagram, source, viaMulticast),
+      isFromProven: (datagram, source) => this.#isFromProven(datagram, source),
+      onDropped: ({ address }) => {
+        this.#refused += 1;
+        this.#log('warning', 'too many datagrams, some dropped', { from: address });
+      },
       onProblem: (message, fields) => this.#onProblem(message, fields),
     });
     if (this.#isStopped) {
@@ -353,6 +359,10 @@ export class Participant implements MessageHandler {
     this.#challenge();
     // Responses to all submessages are combined, so that one datagram cannot trigger many.
     this.#flush();
+  }
+
+  #isFromProven(datagram: Buffer, { address }: Source): boolean {
+    return isRtps(datagram) && this.#peers.find(senderOf(datagram), address, this.isOwnAddress(address))?.wasProven === true;
   }
 
   /** A datagram of an unproven participant shows that it is running and able to respond to a challenge. */

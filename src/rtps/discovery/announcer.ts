@@ -38,6 +38,10 @@ const PEER_INDEXES_OF_MANY = 10;
 const MANY_PEERS = 4;
 /** Retry of a challenge that could not be sent. */
 const UNSENT_RETRY_SECONDS = 0.1;
+/** Shortest time between two rounds of repeated challenges: the participants that a flood invents would each have a time of their own. */
+const CHALLENGE_ROUND_SECONDS = 0.05;
+/** Octets of a challenge without announcement and acknowledgements. */
+const LEAST_CHALLENGE_OCTETS = 100;
 /** An address missing for less than this may return with a link that was down for a moment. */
 const LOST_AFTER_SECONDS = 2.5;
 /** After a send error the interfaces may have changed: delay before they are read, and shortest time between two reads. */
@@ -55,6 +59,7 @@ export class Announcer {
   readonly #announced = new Map<string, { readonly name: string; readonly missingSeconds: number | null }>();
   #dueSeconds = Number.POSITIVE_INFINITY;
   #challengeSeconds = Number.POSITIVE_INFINITY;
+  #challengedSeconds = Number.NEGATIVE_INFINITY;
   #refreshSeconds = Number.POSITIVE_INFINITY;
   #refreshedSeconds = Number.NEGATIVE_INFINITY;
   #announcements = 0;
@@ -95,7 +100,9 @@ export class Announcer {
       peer.pendingAcks.clear();
     }
     peer.challengeSeconds = nowSeconds + (isSent ? pauseSeconds(peer.challenges) : UNSENT_RETRY_SECONDS);
-    if (peer.challengeSeconds <= peer.retryUntilSeconds) this.#challengeSeconds = Math.min(this.#challengeSeconds, peer.challengeSeconds);
+    if (peer.challengeSeconds > peer.retryUntilSeconds) return;
+    const roundSeconds = Math.max(peer.challengeSeconds, this.#challengedSeconds + CHALLENGE_ROUND_SECONDS);
+    this.#challengeSeconds = Math.min(this.#challengeSeconds, roundSeconds);
   }
 
   /** Sends the heartbeats of the discovery writers to a proven participant, which it must acknowledge, at one of its addresses. */
@@ -162,6 +169,7 @@ export class Announcer {
   }
 
   #challengeAgain(nowSeconds: number): void {
+    this.#challengedSeconds = nowSeconds;
     this.#challengeSeconds = Number.POSITIVE_INFINITY;
     for (const peer of this.#options.peers.all()) {
       if (!peer.isProven && nowSeconds <= peer.retryUntilSeconds) this.challenge(peer, nowSeconds);
@@ -171,22 +179,25 @@ export class Announcer {
   #sendChallenge(peer: Peer, nowSeconds: number): boolean {
     const { limit, network, packer, peers, writers } = this.#options;
     const { address, port } = peer.meta;
+    // What may be sent is asked before anything is serialized: a flood of announcements must not cost more than that.
+    const isAtProven = peers.hasProvenAt(address);
+    const allowed = isAtProven ? limit.allowanceAtProven(address) : limit.allowance(address, nowSeconds);
+    if (allowed < LEAST_CHALLENGE_OCTETS) {
+      peer.retryUntilSeconds = nowSeconds;
+      return false;
+    }
+    const isUrgent = isAtProven || peer.pendingAcks.size > 0;
+    if (!isUrgent && (limit.isPausing(address, nowSeconds) || !peers.isNextToChallenge(peer, nowSeconds))) return false;
     const change = this.#announcementFor(peer, nowSeconds);
     if (!change) {
       // Retry after the interfaces have been read again.
       peer.retryUntilSeconds = Math.max(peer.retryUntilSeconds, nowSeconds + RECHECK_PERIOD_SECONDS + FRESH_SECONDS);
       return false;
     }
-    const isRequested = peer.pendingAcks.size > 0;
-    const turn = peers.challengeTurn(peer, nowSeconds);
-    if (turn === 'not yet' && !isRequested) return false;
     for (const announcement of [change, null]) {
       const datagram = packer.challenge(peer, writers, announcement);
-      const may =
-        turn === 'proven address'
-          ? limit.spendAtProven(address, datagram.length)
-          : limit.spend(address, datagram.length, isRequested, nowSeconds);
-      if (!may) continue;
+      if (datagram.length > allowed) continue;
+      limit.spend(address, datagram.length, isAtProven, nowSeconds);
       network.send('meta', datagram, address, port, peers.mayBeUnreachable(peer, nowSeconds));
       return true;
     }

@@ -197,8 +197,7 @@ export class Detector {
     const maxNumber = data.vendor === VENDOR.FAST_DDS ? MAX_NUMBER_FAST_DDS : MAX_NUMBER;
     const rivals = peers.withPrefix(data.prefix).map((rival) => rival.challenge);
     const challenge = new Challenge(endpoints.discoveryWriters, maxNumber, rivals);
-    const { peer, evicted } = peers.add(data, challenge, announcement, address, network.isOwn(address), now);
-    if (evicted) endpoints.removePeer(evicted);
+    const peer = peers.add(data, challenge, announcement, address, network.isOwn(address), now);
     if (!peer) {
       log('warning', 'too many participants, participant ignored', { limit: LIMITS.participants, from: address });
       return;
@@ -296,7 +295,8 @@ export class Detector {
     const { endpoints, log, peers } = this.#options;
     peers.remove(peer);
     this.#confirmations.get(peer)?.end('silent');
-    endpoints.removePeer(peer, why === 'left');
+    // Others are not matched with any endpoint.
+    if (peer.wasProven) endpoints.removePeer(peer, why === 'left');
     log('debug', 'participant gone', { peer: nameOf(peer), why });
   }
 }

@@ -26,8 +26,8 @@ const newChallenge = (): Challenge => new Challenge([], 0);
 
 const ANNOUNCEMENT = Buffer.from('as it arrived');
 
-function add(peers: Peers, number: number, now: number, changes: Partial<ParticipantData> = {}): Peer {
-  const { peer } = peers.add(data(number, changes), newChallenge(), ANNOUNCEMENT, HERE, false, now);
+function add(peers: Peers, number: number, now: number, changes: Partial<ParticipantData> = {}, source = HERE): Peer {
+  const peer = peers.add(data(number, changes), newChallenge(), ANNOUNCEMENT, source, false, now);
   if (!peer) throw new Error('refused');
   return peer;
 }
@@ -66,24 +66,46 @@ t.test('a pause of this process does not end leases', async (t) => {
   t.same(peers.expired(3621), [a]);
 });
 
-t.test('at the limit the unproven participant with the oldest datagram is evicted', async (t) => {
+t.test('at the limit the unproven participant with the oldest datagram is removed', async (t) => {
   const peers = new Peers();
-  const all = Array.from({ length: LIMITS.participants }, (_, i) => add(peers, i + 1, i === 7 ? -1 : 0));
-  const { peer, evicted } = peers.add(data(9001), newChallenge(), ANNOUNCEMENT, HERE, false, 1);
-  t.equal(evicted, all[7]);
-  t.ok(peer);
+  const source = (i: number): string => `10.1.${i >> 8}.${i & 255}`;
+  const all = Array.from({ length: LIMITS.participants }, (_, i) => add(peers, i + 1, 0, {}, source(i)));
+  for (const peer of all) if (peer !== all[7]) peers.recordDatagram(peer, peer.meta.address, 1);
+  const isListed = (peer: Peer | undefined): boolean => peers.get(peer?.key ?? '') === peer;
+  t.ok(isListed(add(peers, 9001, 2, {}, source(9001))));
   t.equal(peers.size, LIMITS.participants);
-  t.equal(peers.get(all[7]?.data.prefix ?? ''), undefined);
-  for (const each of peers.all()) peers.prove(each, HERE);
-  t.same(peers.add(data(9002), newChallenge(), ANNOUNCEMENT, HERE, false, 1), { peer: null, evicted: null });
+  t.notOk(isListed(all[7]));
+  for (const each of peers.all()) peers.prove(each, each.meta.address);
+  t.equal(peers.add(data(9002), newChallenge(), ANNOUNCEMENT, HERE, false, 3), null);
   t.equal(peers.refused, 1);
   t.equal(peers.size, LIMITS.participants);
+});
+
+t.test('unproven participants at one address do not displace those at others', async (t) => {
+  const peers = new Peers();
+  const other = add(peers, 1, 0, {}, '10.1.1.1');
+  const [proven, first] = [add(peers, 2, 0), add(peers, 3, 1)];
+  peers.prove(proven, HERE);
+  for (let number = 4; number < 4 + 2 * LIMITS.participants; number += 1) add(peers, number, 2);
+  t.equal(peers.size, LIMITS.unprovenAtAddress + 2);
+  t.equal(peers.get(other.key), other);
+  t.equal(peers.get(proven.key), proven);
+  t.equal(peers.get(first.key), undefined, 'the one with the oldest datagram is removed');
+});
+
+t.test('ended leases are searched for at intervals, however many end', async (t) => {
+  const peers = new Peers();
+  for (let number = 1; number <= 10; number += 1) add(peers, number, 100, { leaseSeconds: number / 100 });
+  t.equal(peers.nextExpirySeconds, 100.01);
+  t.equal(peers.expired(100.015).length, 1);
+  t.ok(peers.nextExpirySeconds > 100.1, 'the others later, together');
+  t.equal(peers.expired(peers.nextExpirySeconds).length, 10);
 });
 
 t.test('an announcement is kept as a copy, unless it is large', async (t) => {
   const peers = new Peers();
   const datagram = Buffer.from(ANNOUNCEMENT);
-  const { peer } = peers.add(data(1), newChallenge(), datagram, HERE, false, 0);
+  const peer = peers.add(data(1), newChallenge(), datagram, HERE, false, 0);
   datagram.fill(0);
   t.same(peer?.announcement, ANNOUNCEMENT);
   t.equal(peer?.announcement.buffer.byteLength, ANNOUNCEMENT.length);
@@ -122,7 +144,7 @@ t.test('the same GUID at another address is another participant', async (t) => {
   const peers = new Peers();
   const thief = '10.0.1.66';
   const forged = data(1, { metaUnicast: [{ address: thief, port: 7410 }] });
-  const { peer: first } = peers.add(forged, newChallenge(), ANNOUNCEMENT, thief, false, 0);
+  const first = peers.add(forged, newChallenge(), ANNOUNCEMENT, thief, false, 0);
   const genuine = add(peers, 1, 1);
   const { prefix } = genuine.data;
   t.equal(first?.key, prefix);
@@ -199,7 +221,7 @@ t.test('at another address a peer is unproven and gets other numbers', async (t)
     { address: '192.168.4.2', port },
   ];
   const challenge = new Challenge([{ entity: 0x3c2, last: 3 }], 2 ** 30);
-  const { peer } = peers.add(data(1, { metaUnicast: both(7410), userUnicast: both(7411) }), challenge, ANNOUNCEMENT, HERE, false, 0);
+  const peer = peers.add(data(1, { metaUnicast: both(7410), userUnicast: both(7411) }), challenge, ANNOUNCEMENT, HERE, false, 0);
   const a = peer as Peer;
   t.same([a.isProven, a.wasProven], [false, false]);
   peers.prove(a, HERE);
@@ -216,7 +238,7 @@ t.test('a participant that is not reachable continues where its successor is pro
   const a = add(peers, 1, 0);
   peers.prove(a, HERE);
   const moved = '10.0.1.7';
-  const { peer } = peers.add(data(1, { metaUnicast: [{ address: moved, port: 7410 }] }), newChallenge(), ANNOUNCEMENT, moved, false, 9);
+  const peer = peers.add(data(1, { metaUnicast: [{ address: moved, port: 7410 }] }), newChallenge(), ANNOUNCEMENT, moved, false, 9);
   peers.remove(peer as Peer);
   peers.move(a, peer as Peer, 10);
   t.same([a.meta.address, a.isProven, a.challenge, a.receivedSeconds], [moved, true, peer?.challenge, 10]);
@@ -233,13 +255,15 @@ t.test('samples are sent to the proven address', async (t) => {
 t.test('challenges at an address have an order', async (t) => {
   const peers = new Peers();
   const [a, b] = [add(peers, 1, 0), add(peers, 2, 0)];
-  t.equal(peers.challengeTurn(a, 0), 'its turn');
+  t.ok(peers.isNextToChallenge(a, 0));
   a.challenges = 1;
-  t.equal(peers.challengeTurn(a, 1), 'not yet', 'the other one first');
-  t.equal(peers.challengeTurn(b, 1), 'its turn');
-  t.equal(peers.challengeTurn(a, 10), 'its turn', 'the other one is not active');
+  t.notOk(peers.isNextToChallenge(a, 1), 'the other one first');
+  t.ok(peers.isNextToChallenge(b, 1));
+  t.ok(peers.isNextToChallenge(a, 10), 'the other one is not active');
   peers.recordDatagram(b, HERE, 10);
-  t.equal(peers.challengeTurn(a, 10), 'not yet');
+  t.notOk(peers.isNextToChallenge(a, 10));
+  t.notOk(peers.hasProvenAt(HERE));
   peers.prove(b, HERE);
-  t.equal(peers.challengeTurn(a, 10), 'proven address');
+  t.ok(peers.hasProvenAt(HERE));
+  t.notOk(peers.hasProvenAt('10.1.1.1'));
 });

@@ -72,6 +72,8 @@ const MAX_SOURCES = 16;
 const CHALLENGE_RETRY_SECONDS = 1;
 /** A participant that sent a datagram within this time is active: the announcement period is about three seconds. */
 const ACTIVE_SECONDS = 4;
+/** Shortest time between two searches for ended leases: a flood invents participants whose leases end all the time. */
+const EXPIRY_PAUSE_SECONDS = 0.1;
 /** A host counts as reachable this long after a datagram from it: about as long as the kernel keeps a neighbour entry reachable. */
 const PRESENT_SECONDS = 5;
 
@@ -81,8 +83,13 @@ export class Peers {
   readonly #peers = new Map<GuidPrefix, Peer>();
   /** The participants of each GUID prefix that more than one has had. */
   readonly #sharing = new Map<GuidPrefix, readonly Peer[]>();
-  /** A lower bound of the end of all leases. */
+  /** By the address of `meta`. */
+  readonly #atAddress = new Map<string, Set<Peer>>();
+  /** Those that were never proven, by their last datagram. */
+  readonly #neverProven = new Set<Peer>();
+  /** When a lease may have ended. */
   #nextExpirySeconds = Number.POSITIVE_INFINITY;
+  #expiredSeconds = Number.NEGATIVE_INFINITY;
   #refused = 0;
 
   get size(): number {
@@ -124,8 +131,8 @@ export class Peers {
   }
 
   /**
-   * Adds a participant that announces itself from `source`. At a limit the oldest unproven participant is removed and returned as
-   * `evicted`; when all are proven, the new one is refused.
+   * Adds a participant that announces itself from `source`. At a limit the unproven participant with the oldest datagram is removed, of all or
+   * of those with this GUID or at this address. Null: all are proven.
    */
   add(
     data: ParticipantData,
@@ -134,16 +141,25 @@ export class Peers {
     source: string,
     isLocal: boolean,
     nowSeconds: number,
-  ): { readonly peer: Peer | null; readonly evicted: Peer | null } {
-    const isFull = this.#peers.size >= LIMITS.participants;
-    const hasTooManyRivals = this.withPrefix(data.prefix).length >= LIMITS.participantsOfGuid;
-    const evicted = isFull || hasTooManyRivals ? oldestUnproven(hasTooManyRivals ? this.withPrefix(data.prefix) : this.all()) : null;
-    if (evicted) this.remove(evicted);
-    else if (isFull || hasTooManyRivals) {
-      this.#refused += 1;
-      return { peer: null, evicted };
-    }
+  ): Peer | null {
     const meta = pathFrom(data, source, isLocal);
+    const atAddress = this.#atAddress.get(meta.address);
+    if (atAddress && atAddress.size >= LIMITS.unprovenAtAddress) {
+      const unproven = [...atAddress].filter(({ wasProven }) => !wasProven);
+      if (unproven.length >= LIMITS.unprovenAtAddress) this.remove(oldestOf(unproven) as Peer);
+    }
+    const isFull = this.#peers.size >= LIMITS.participants;
+    const rivals = this.withPrefix(data.prefix);
+    const hasTooManyRivals = rivals.length >= LIMITS.participantsOfGuid;
+    if (isFull || hasTooManyRivals) {
+      const [oldest] = this.#neverProven;
+      const evicted = hasTooManyRivals ? oldestOf(rivals.filter(({ wasProven }) => !wasProven)) : oldest;
+      if (!evicted) {
+        this.#refused += 1;
+        return null;
+      }
+      this.remove(evicted);
+    }
     const others = this.withPrefix(data.prefix);
     const peer: Peer = {
       key: this.#peers.has(data.prefix) ? inventedKey() : data.prefix,
@@ -172,9 +188,11 @@ export class Peers {
       ports: new Map(),
     };
     this.#peers.set(peer.key, peer);
+    this.#neverProven.add(peer);
+    this.#enter(peer);
     if (others.length > 0 || peer.key !== data.prefix) this.#sharing.set(data.prefix, [...others, peer]);
     this.#expectExpiry(peer);
-    return { peer, evicted };
+    return peer;
   }
 
   /** Applies a changed announcement: other ports, another address, another lease. */
@@ -192,8 +210,7 @@ export class Peers {
     peer.announcement = announcement;
     peer.change = null;
     peer.challenge = challenge;
-    peer.meta = meta;
-    peer.user = userLocator(data, meta);
+    this.#place(peer, meta);
     peer.sources.clear();
     for (const source of sources) peer.sources.add(source);
     peer.receivedSeconds = nowSeconds;
@@ -202,24 +219,26 @@ export class Peers {
     this.prove(peer, meta.address);
   }
 
+  /** Whether a participant is proven at an address. */
+  hasProvenAt(address: string): boolean {
+    for (const { isProven } of this.#atAddress.get(address) ?? []) if (isProven) return true;
+    return false;
+  }
+
   /**
-   * Whether another participant is proven at a peer's address, or otherwise whether the peer may be challenged now. Active participants
-   * with fewer challenges go first: few datagrams are allowed per address, and one that never responds must not use them up.
+   * Whether a peer may be challenged before the others at its address. Active ones with fewer challenges go first: few datagrams are allowed
+   * per address, and one that never responds must not use them up.
    */
-  challengeTurn(peer: Peer, nowSeconds: number): 'proven address' | 'its turn' | 'not yet' {
-    let turn: 'its turn' | 'not yet' = 'its turn';
-    for (const other of this.#peers.values()) {
-      if (other.meta.address !== peer.meta.address) continue;
-      if (other.isProven) return 'proven address';
-      const isActive = nowSeconds - other.receivedSeconds < ACTIVE_SECONDS;
-      if (isActive && other.challenges < peer.challenges) turn = 'not yet';
-    }
-    return turn;
+  isNextToChallenge({ challenges, meta }: Peer, nowSeconds: number): boolean {
+    for (const other of this.#atAddress.get(meta.address) ?? [])
+      if (other.challenges < challenges && nowSeconds - other.receivedSeconds < ACTIVE_SECONDS) return false;
+    return true;
   }
 
   /** Marks a peer that has responded to its challenge, from `source`. */
   prove(peer: Peer, source: string): void {
     if (!peer.wasProven) this.#giveOwnKey(peer);
+    this.#neverProven.delete(peer);
     peer.isProven = true;
     peer.wasProven = true;
     peer.sources.add(peer.meta.address);
@@ -247,6 +266,7 @@ export class Peers {
   recordDatagram(peer: Peer, source: string, nowSeconds: number): void {
     peer.formerSeconds = peer.receivedSeconds;
     peer.receivedSeconds = nowSeconds;
+    if (this.#neverProven.delete(peer)) this.#neverProven.add(peer);
     if (source === peer.meta.address) {
       peer.pathConfirmedSeconds = nowSeconds;
       peer.receivedFromPathSeconds = nowSeconds;
@@ -271,6 +291,8 @@ export class Peers {
   remove(peer: Peer): void {
     const { prefix } = peer.data;
     this.#peers.delete(peer.key);
+    this.#neverProven.delete(peer);
+    this.#leave(peer);
     const others = this.#sharing.get(prefix)?.filter((other) => other !== peer) ?? [];
     // A single one is found by its key, if that is its own.
     if (others.length === 0 || (others.length === 1 && others[0]?.key === prefix)) this.#sharing.delete(prefix);
@@ -281,6 +303,7 @@ export class Peers {
   expired(nowSeconds: number): Peer[] {
     const ended: Peer[] = [];
     this.#nextExpirySeconds = Number.POSITIVE_INFINITY;
+    this.#expiredSeconds = nowSeconds;
     for (const peer of this.#peers.values()) {
       if (nowSeconds > peer.receivedSeconds + leaseSeconds(peer)) ended.push(peer);
       else this.#expectExpiry(peer);
@@ -298,7 +321,8 @@ export class Peers {
   }
 
   #expectExpiry(peer: Peer): void {
-    this.#nextExpirySeconds = Math.min(this.#nextExpirySeconds, peer.receivedSeconds + leaseSeconds(peer));
+    const endSeconds = Math.max(peer.receivedSeconds + leaseSeconds(peer), this.#expiredSeconds + EXPIRY_PAUSE_SECONDS);
+    this.#nextExpirySeconds = Math.min(this.#nextExpirySeconds, endSeconds);
   }
 
   /**
@@ -307,8 +331,7 @@ export class Peers {
    */
   setPath(peer: Peer, meta: Locator, nowSeconds: number): void {
     const isNewPath = meta.address !== peer.meta.address || (peer.isLocal && meta.port !== peer.meta.port);
-    peer.meta = meta;
-    peer.user = userLocator(peer.data, meta);
+    this.#place(peer, meta);
     if (!isNewPath) return;
     peer.sources.add(meta.address);
     peer.isProven = false;
@@ -320,14 +343,35 @@ export class Peers {
     peer.challenge.renew();
     this.#expectExpiry(peer);
   }
+
+  #place(peer: Peer, meta: Locator): void {
+    this.#leave(peer);
+    peer.meta = meta;
+    peer.user = userLocator(peer.data, meta);
+    this.#enter(peer);
+  }
+
+  #enter(peer: Peer): void {
+    const { address } = peer.meta;
+    const present = this.#atAddress.get(address);
+    if (present) present.add(peer);
+    else this.#atAddress.set(address, new Set([peer]));
+  }
+
+  #leave(peer: Peer): void {
+    const { address } = peer.meta;
+    const present = this.#atAddress.get(address);
+    present?.delete(peer);
+    if (present?.size === 0) this.#atAddress.delete(address);
+  }
 }
 
-function oldestUnproven(peers: Iterable<Peer>): Peer | null {
-  let oldest: Peer | null = null;
-  for (const peer of peers) {
-    if (!peer.wasProven && (!oldest || peer.receivedSeconds < oldest.receivedSeconds)) oldest = peer;
-  }
-  return oldest;
+/** The peer with the oldest datagram; undefined: there is none. */
+function oldestOf(peers: readonly Peer[]): Peer | undefined {
+  return peers.reduce<Peer | undefined>(
+    (oldest, peer) => (oldest && oldest.receivedSeconds <= peer.receivedSeconds ? oldest : peer),
+    undefined,
+  );
 }
 
 /** A prefix that no datagram contains, so that none can name it. */

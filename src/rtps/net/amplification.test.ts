@@ -282,7 +282,11 @@ t.test('an acknowledgement from an address that was not challenged proves nothin
 
 t.test('the limit per address', async (t) => {
   const limit = new AmplificationLimit();
-  const spend = (now: number, { octets = 72, isUrgent = false } = {}): boolean => limit.spend(VICTIM, octets, isUrgent, now);
+  const spend = (now: number, { octets = 72, isUrgent = false } = {}): boolean => {
+    const may = limit.allowance(VICTIM, now) >= octets && (isUrgent || !limit.isPausing(VICTIM, now));
+    if (may) limit.spend(VICTIM, octets, false, now);
+    return may;
+  };
   t.notOk(spend(0), 'nothing came');
   limit.receive(VICTIM, 100);
   t.ok(spend(0));
@@ -293,7 +297,7 @@ t.test('the limit per address', async (t) => {
   limit.receive(VICTIM, 100_000);
   for (let i = 3; i < LIMITS.unprovenDatagrams; i += 1) t.ok(spend(20 * i));
   t.notOk(spend(300), 'as many as there are in all');
-  t.ok(limit.spendAtProven(VICTIM, 72), 'octets alone count where another participant is proven');
+  t.ok(limit.allowanceAtProven(VICTIM) >= 72, 'octets alone count where another participant is proven');
   t.ok(spend(200 + LIMITS.unprovenSeconds), 'the count is reset after a time');
   for (let i = 0; i < LIMITS.unprovenAddresses; i += 1) limit.receive(`10.1.${i >> 8}.${i & 255}`, 1);
   t.notOk(spend(2000), 'forgotten, as others were named since');

@@ -34,25 +34,31 @@ export class AmplificationLimit {
     account.octets = Math.min(account.octets + LIMITS.unprovenFactor * octets, LIMITS.unprovenOctets);
   }
 
-  /** Counts a datagram to this address; false: it must not be sent. `isUrgent`: without a pause. */
-  spend(address: string, octets: number, isUrgent: boolean, nowSeconds: number): boolean {
+  /** Octets that one datagram to this address may have; 0: none until another one is received. */
+  allowance(address: string, nowSeconds: number): number {
     const account = this.#account(address);
     if (nowSeconds - account.sentSeconds > LIMITS.unprovenSeconds) account.datagrams = 0;
-    const { datagrams, sentSeconds } = account;
-    if (datagrams >= LIMITS.unprovenDatagrams) return false;
-    if (!isUrgent && datagrams > 0 && nowSeconds < sentSeconds + pauseSeconds(datagrams)) return false;
-    if (!this.spendAtProven(address, octets)) return false;
-    account.datagrams += 1;
-    account.sentSeconds = nowSeconds;
-    return true;
+    return account.datagrams < LIMITS.unprovenDatagrams ? this.allowanceAtProven(address) : 0;
   }
 
   /** The same for an address with another, proven participant: only the octets are limited. */
-  spendAtProven(address: string, octets: number): boolean {
+  allowanceAtProven(address: string): number {
+    return Math.max(0, this.#account(address).octets - HEADER_OCTETS);
+  }
+
+  /** Whether the next datagram to this address must wait, unless it is urgent. */
+  isPausing(address: string, nowSeconds: number): boolean {
+    const { datagrams, sentSeconds } = this.#account(address);
+    return datagrams > 0 && nowSeconds < sentSeconds + pauseSeconds(datagrams);
+  }
+
+  /** Counts a datagram that is sent to this address; `isAtProven`: only its octets. */
+  spend(address: string, octets: number, isAtProven: boolean, nowSeconds: number): void {
     const account = this.#account(address);
-    if (account.octets < octets + HEADER_OCTETS) return false;
     account.octets -= octets + HEADER_OCTETS;
-    return true;
+    if (isAtProven) return;
+    account.datagrams += 1;
+    account.sentSeconds = nowSeconds;
   }
 
   /** Resets the count of datagrams, because a participant at this address was proven. */

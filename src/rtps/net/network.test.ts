@@ -4,7 +4,18 @@ import t, { type Test } from 'tap';
 import { reserveDomain } from '../../../testkit/network/domain.ts';
 import { until } from '../../../testkit/wait.ts';
 import { MAX_DOMAIN, ports } from '../wire/protocol.ts';
-import { allInterfaces, type Channel, type Interface, isBroadcast, isInNetwork, UdpNetwork, usableInterfaces } from './network.ts';
+import {
+  allInterfaces,
+  type Channel,
+  type DatagramHandler,
+  type Interface,
+  isBroadcast,
+  isInNetwork,
+  UdpNetwork,
+  usableInterfaces,
+} from './network.ts';
+
+const IGNORING: DatagramHandler = { onDatagram: () => {}, isFromProven: () => false, onDropped: () => {}, onProblem: () => {} };
 
 const entry = (address: string, family: 'IPv4' | 'IPv6', internal: boolean, netmask = '255.255.255.0') =>
   ({ address, netmask, family, internal, mac: '', cidr: null, scopeid: 0 }) as never;
@@ -73,6 +84,7 @@ async function opened(
 ): Promise<{ ports: Readonly<Record<Channel, number>>; received: { text: string; viaMulticast: boolean }[] }> {
   const received: { text: string; viaMulticast: boolean }[] = [];
   const bound = await network.open(domain, {
+    ...IGNORING,
     onDatagram: (datagram, _address, viaMulticast) => received.push({ text: String(datagram), viaMulticast }),
     onProblem: (message, fields) => t.comment(`${message} ${JSON.stringify(fields)}`),
   });
@@ -115,7 +127,7 @@ t.test('the port of the group receives what is sent to the group, and nothing el
 t.test('joining the group on a missing interface is logged, not an error', async (t) => {
   const network = new UdpNetwork(true);
   const problems: string[] = [];
-  await network.open(await reserveDomain(t), { onDatagram: () => {}, onProblem: (message) => problems.push(message) });
+  await network.open(await reserveDomain(t), { ...IGNORING, onProblem: (message) => problems.push(message) });
   t.teardown(() => network.close());
   const gone: Interface = { name: 'eth9', address: '10.255.255.254', netmask: '255.255.255.0', isLoopback: false };
   network.join([gone]);
@@ -143,7 +155,7 @@ t.test('when the interfaces cannot be read, the former ones are used, and it is 
   });
   t.teardown(() => network.close());
   const problems: string[] = [];
-  await network.open(await reserveDomain(t), { onDatagram: () => {}, onProblem: (message) => problems.push(message) });
+  await network.open(await reserveDomain(t), { ...IGNORING, onProblem: (message) => problems.push(message) });
   const before = network.interfaces();
   t.equal(before.length, 3);
   all = null;
@@ -178,8 +190,8 @@ t.test('without a free port `open` rejects and leaves no socket open', async (t)
     await new Promise<void>((done) => socket.once('error', () => done()).bind(port, '127.0.0.1', () => done()));
   }
   const network = new UdpNetwork(true);
-  await t.rejects(network.open(MAX_DOMAIN, { onDatagram: () => {}, onProblem: () => {} }), { message: /no free port .* domain 232/ });
-  await t.rejects(network.open(MAX_DOMAIN, { onDatagram: () => {}, onProblem: () => {} }), { message: /no free port/ }, 'again');
+  await t.rejects(network.open(MAX_DOMAIN, IGNORING), { message: /no free port .* domain 232/ });
+  await t.rejects(network.open(MAX_DOMAIN, IGNORING), { message: /no free port/ }, 'again');
 });
 
 /** Whether `close` was called; the address of a socket that is open and not bound is an error of its own. */
@@ -194,7 +206,6 @@ function isClosed(socket: Socket): boolean {
 
 t.test('no socket is left open by a port that is in use, nor by an error', async (t) => {
   const domain = await reserveDomain(t);
-  const handler = { onDatagram: () => {}, onProblem: () => {} };
   const taken = [ports.metaUnicast(domain, 0), ports.userUnicast(domain, 1)].map((port) => createSocket('udp4').bind(port, '127.0.0.1'));
   t.teardown(() => {
     for (const socket of taken) socket.close();
@@ -211,14 +222,14 @@ t.test('no socket is left open by a port that is in use, nor by an error', async
   });
   t.teardown(() => mocked.mock.restore());
   const network = new UdpNetwork(true);
-  t.equal((await network.open(domain, handler)).meta, ports.metaUnicast(domain, 2), 'the first two participant indexes are in use');
+  t.equal((await network.open(domain, IGNORING)).meta, ports.metaUnicast(domain, 2), 'the first two participant indexes are in use');
   t.equal(sockets.filter((socket) => !isClosed(socket)).length, 4, 'the group, discovery, samples, and hosts that may be unreachable');
   const needed = sockets.length;
   network.close();
   t.ok(sockets.every(isClosed));
   for (failing = 1; failing <= needed; failing += 1) {
     sockets = [];
-    await t.rejects(network.open(domain, handler), { code: 'EMFILE' });
+    await t.rejects(network.open(domain, IGNORING), { code: 'EMFILE' });
     t.equal(sockets.length, failing);
     t.ok(sockets.every(isClosed), `after an error of socket ${failing}`);
   }

@@ -1,7 +1,9 @@
 import { createSocket, type Socket } from 'node:dgram';
 import { networkInterfaces } from 'node:os';
-import { hrtime } from 'node:process';
 import { MULTICAST_GROUP, ports } from '../wire/protocol.ts';
+import { type DatagramHandler, Intake, type Reading } from './intake.ts';
+
+export type { DatagramHandler, Source } from './intake.ts';
 
 /** An IPv4 address of this machine and the network it is in. */
 export interface Interface {
@@ -22,18 +24,6 @@ const LOOPBACK = '127.0.0.1';
 
 /** A participant's two unicast sockets: for discovery and for samples. */
 export type Channel = 'meta' | 'user';
-
-/** The source address of a datagram, as reported by the kernel. */
-export interface Source {
-  readonly address: string;
-  readonly port: number;
-}
-
-export interface DatagramHandler {
-  /** `viaMulticast`: received on the group's port. */
-  onDatagram(datagram: Buffer, source: Source, viaMulticast: boolean): void;
-  onProblem(message: string, fields: Readonly<Record<string, unknown>>): void;
-}
 
 /** The network operations of a participant, implemented over UDP and, for tests, in memory. */
 export interface Network {
@@ -100,10 +90,10 @@ export class UdpNetwork implements Network {
   #own: ReadonlySet<string> = new Set();
   #wasReadable = true;
   #handler: DatagramHandler | null = null;
-  readonly #intake = new Intake((datagram, source, isGroup) => {
-    // Linux delivers the group's datagrams of every interface on which any program has joined it (IP_MULTICAST_ALL).
-    if (this.#localhostOnly && !this.isOwn(source.address)) return;
-    this.#handler?.onDatagram(datagram, source, isGroup);
+  readonly #intake = new Intake({
+    onDatagram: (datagram, source, isGroup) => this.#handler?.onDatagram(datagram, source, isGroup),
+    isFromProven: (datagram, source) => this.#handler?.isFromProven(datagram, source) ?? false,
+    onDropped: (source) => this.#handler?.onDropped(source),
   });
   /** All sockets bound since `open`, so that `close` also closes those of an `open` that failed. */
   readonly #bound: Socket[] = [];
@@ -250,7 +240,10 @@ export class UdpNetwork implements Network {
         reject(error);
       };
       socket.once('error', fail);
-      socket.on('message', (datagram, source) => this.#intake.take(datagram, source, isGroup));
+      socket.on('message', (datagram, source) => {
+        // Linux delivers the group's datagrams of every interface on which any program has joined it (IP_MULTICAST_ALL).
+        if (!this.#localhostOnly || this.isOwn(source.address)) this.#intake.take(datagram, source, isGroup);
+      });
       // The kernel delivers nothing else to a socket that is bound to the group.
       const address = isGroup ? MULTICAST_GROUP : this.#localhostOnly ? LOOPBACK : '0.0.0.0';
       socket.bind(port, address, () => {
@@ -281,133 +274,5 @@ function attempt(action: () => void): NodeJS.ErrnoException | null {
     return null;
   } catch (error) {
     return error as NodeJS.ErrnoException;
-  }
-}
-
-/** Datagrams are handled at once, up to this time per turn of the event loop, so that a flood does not block everything else. */
-const TURN_MS = 10;
-/** Bounds of the queue for the next turns; beyond them datagrams are dropped, as they are when the kernel's buffer is full. */
-const MAX_QUEUED = 1024;
-const MAX_QUEUED_OCTETS = 4 * 1024 * 1024;
-
-interface QueuedDatagram {
-  readonly datagram: Buffer;
-  readonly source: Source;
-  readonly isGroup: boolean;
-}
-
-/** The handle of a socket, whose reading can be suspended. */
-export interface Reading {
-  recvStart(): void;
-  recvStop(): void;
-}
-
-/** At or above this many datagrams per second, reading is suspended after each turn for this long, so that the next turn reads several. */
-const SUSPEND_FROM_HERTZ = 50;
-/** Shorter than FIRST_RETRY_SECONDS of the readers, after which they repeat a request. */
-const SUSPEND_MS = 50;
-/** The pause is shorter at rates at which more than this many are expected after it: they wait in the kernel's buffer of 200 kB. */
-const BATCH = 32;
-/** The rate is measured over at least this time. */
-const RATE_MS = 1000;
-
-/**
- * Spreads the handling of datagrams over turns of the event loop, in the order in which they came. Many datagrams are read in batches:
- * most of the cost of a single one is the wake-up and cold caches, so 300 robots at 1 Hz take four tenths less CPU time.
- */
-export class Intake {
-  readonly #handle: DatagramHandler['onDatagram'];
-  readonly #nowMs: () => number;
-  readonly #readings: Reading[] = [];
-  /** Continues reading; null: it is not suspended. */
-  #resume: NodeJS.Timeout | null = null;
-  #hertz = 0;
-  #counted = 0;
-  #countedSinceMs = 0;
-  #inTurn = 0;
-  #queue: QueuedDatagram[] = [];
-  #queuedOctets = 0;
-  #spentMs = 0;
-  #turn: NodeJS.Immediate | null = null;
-
-  constructor(handle: DatagramHandler['onDatagram'], nowMs: () => number = () => Number(hrtime.bigint()) / 1e6) {
-    this.#handle = handle;
-    this.#nowMs = nowMs;
-  }
-
-  /** Adds a socket from which datagrams are taken. */
-  addReading(reading: Reading): void {
-    this.#readings.push(reading);
-  }
-
-  /** Handles a datagram now or in a later turn. False: the queue is full and the datagram was dropped. */
-  take(datagram: Buffer, source: Source, isGroup: boolean): boolean {
-    this.#counted += 1;
-    this.#inTurn += 1;
-    if (this.#queue.length === 0 && this.#spentMs < TURN_MS) {
-      this.#handleTimed(datagram, source, isGroup);
-      return true;
-    }
-    if (this.#queue.length >= MAX_QUEUED || this.#queuedOctets + datagram.length > MAX_QUEUED_OCTETS) return false;
-    this.#queue.push({ datagram, source, isGroup });
-    this.#queuedOctets += datagram.length;
-    return true;
-  }
-
-  /** Discards the queue. */
-  close(): void {
-    if (this.#turn) clearImmediate(this.#turn);
-    if (this.#resume) clearTimeout(this.#resume);
-    this.#turn = null;
-    this.#resume = null;
-    this.#readings.length = 0;
-    this.#queue = [];
-    this.#queuedOctets = 0;
-  }
-
-  #handleTimed(datagram: Buffer, source: Source, isGroup: boolean): void {
-    // Scheduled first, because `handle` may throw.
-    this.#turn ??= setImmediate(() => this.#nextTurn());
-    const began = this.#nowMs();
-    try {
-      this.#handle(datagram, source, isGroup);
-    } finally {
-      this.#spentMs += this.#nowMs() - began;
-    }
-  }
-
-  #suspend(): void {
-    const now = this.#nowMs();
-    const measuredMs = now - this.#countedSinceMs;
-    if (measuredMs >= RATE_MS) {
-      this.#hertz = (this.#counted * 1000) / measuredMs;
-      this.#counted = 0;
-      this.#countedSinceMs = now;
-    }
-    const isMoreWaiting = this.#inTurn >= BATCH;
-    this.#inTurn = 0;
-    if (this.#hertz < SUSPEND_FROM_HERTZ || isMoreWaiting || this.#resume) return;
-    for (const reading of this.#readings) reading.recvStop();
-    this.#resume = setTimeout(
-      () => {
-        this.#resume = null;
-        for (const reading of this.#readings) reading.recvStart();
-      },
-      Math.min(SUSPEND_MS, (1000 * BATCH) / this.#hertz),
-    );
-  }
-
-  #nextTurn(): void {
-    this.#turn = null;
-    this.#suspend();
-    this.#spentMs = 0;
-    let taken = 0;
-    for (; taken < this.#queue.length && this.#spentMs < TURN_MS; taken += 1) {
-      const { datagram, source, isGroup } = this.#queue[taken] as QueuedDatagram;
-      this.#queuedOctets -= datagram.length;
-      this.#handleTimed(datagram, source, isGroup);
-      if (this.#queue.length === 0) return; // `handle` has called `close`.
-    }
-    this.#queue = this.#queue.slice(taken);
   }
 }

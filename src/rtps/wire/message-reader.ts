@@ -86,13 +86,18 @@ export function isRtps(datagram: Buffer): boolean {
   return datagram.length >= HEADER_OCTETS && datagram.readUInt32BE(0) === 0x52545053 && datagram[4] === 2;
 }
 
+/** The participant that the header of a message names as its sender. */
+export function senderOf(datagram: Buffer): GuidPrefix {
+  return datagram.toString('hex', 8, HEADER_OCTETS);
+}
+
 /**
  * Reads one datagram (8.3.4) and passes each submessage for this participant to the handler. Throws Malformed or RangeError at an
  * invalid submessage; the handler has received those before it. `own`: the octets of this participant's GUID prefix.
  */
 export function readMessage(datagram: Buffer, own: Buffer, handler: MessageHandler): void {
   if (isPrefixAt(datagram, 8, own)) return;
-  let sender = handler.onMessage(datagram.toString('hex', 8, HEADER_OCTETS));
+  let sender = handler.onMessage(senderOf(datagram));
   if (sender === null) return;
   let isForUs = true;
   let sourceTimestampMs: number | null = null;

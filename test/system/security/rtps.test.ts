@@ -1,6 +1,3 @@
-import type { ChildProcess } from 'node:child_process';
-import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import t from 'tap';
 import { LIST_PARAMETERS, SAFE_SHUTDOWN } from '../../../src/ros/interfaces.generated.ts';
 import { LIMITS } from '../../../src/rtps/limits.ts';
@@ -8,8 +5,8 @@ import { ForgedParticipant } from '../../../src/rtps/testing/forged-participant.
 import { entity, message, sn, submessage, u16, u32 } from '../../../src/rtps/testing/octets.ts';
 import { ENTITY, entityOf, ports } from '../../../src/rtps/wire/protocol.ts';
 import { GraphNode } from '../../../testkit/dds/graph-node.ts';
-import { type Host, Network, networkUnavailable } from '../../../testkit/network/network.ts';
-import { ROOT } from '../../../testkit/service/service.ts';
+import { Network, networkUnavailable } from '../../../testkit/network/network.ts';
+import { RawProgram } from './support/raw-program.ts';
 
 /**
  * The embedded transport over UDP, and an attacker that sends in the name of others: what reaches a victim that never sent a datagram, and
@@ -25,33 +22,6 @@ const VICTIM_PORT = 7410;
 const HEALTH_WRITER = 0x203;
 
 const pause = (seconds: number): Promise<void> => new Promise((later) => setTimeout(later, seconds * 1000));
-
-/** testkit/network/raw-datagrams.py in a host. */
-class RawProgram {
-  readonly #child: ChildProcess;
-  readonly #lines: AsyncIterator<string>;
-
-  constructor(host: Host, ...args: readonly string[]) {
-    this.#child = host.spawn('python3', [join(ROOT, 'testkit/network/raw-datagrams.py'), ...args], { stdio: ['pipe', 'pipe', 'inherit'] });
-    const { stdout } = this.#child;
-    if (!stdout) throw new Error('no standard output');
-    this.#lines = createInterface({ input: stdout })[Symbol.asyncIterator]();
-  }
-
-  write(line: string): void {
-    this.#child.stdin?.write(`${line}\n`);
-  }
-
-  /** Its next line. */
-  async read(): Promise<string> {
-    const { value } = await this.#lines.next();
-    return value as string;
-  }
-
-  end(): void {
-    this.#child.stdin?.end();
-  }
-}
 
 type Attack = (forged: (number?: number) => ForgedParticipant, send: (datagram: Buffer, port?: number) => void) => Generator<void>;
 
