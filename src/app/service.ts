@@ -39,7 +39,7 @@ import { joinGraph } from './join-graph.ts';
 import { Judge, judgingRules } from './judge.ts';
 import { Live, RateMeter } from './live.ts';
 import { Optimizer } from './optimizer.ts';
-import { LeftNodes } from './remote-nodes/left-nodes.ts';
+import { leftNodes, type NodeFile, nodeAddresses } from './remote-nodes/node-file.ts';
 import { remoteNodeRules } from './remote-nodes/remote-node.ts';
 import { RemoteNodes } from './remote-nodes/remote-nodes.ts';
 import type { RosGraph } from './ros-graph.ts';
@@ -95,7 +95,8 @@ export class Service {
   readonly #hostNames = new HostNames();
   readonly #rest: RestServer;
   readonly #remoteNodes: RemoteNodes;
-  readonly #left: LeftNodes;
+  readonly #left: NodeFile<number>;
+  readonly #addresses: NodeFile<string>;
   readonly #control: ControlSocket;
   readonly #shutdown: SafeShutdown;
   readonly #ros: RosGraph;
@@ -191,7 +192,8 @@ export class Service {
       view: this.#view,
       log,
     });
-    this.#left = new LeftNodes(join(options.dataPath, 'left_nodes.json'), log);
+    this.#left = leftNodes(options.dataPath, log);
+    this.#addresses = nodeAddresses(options.dataPath, log);
     this.#remoteNodes = new RemoteNodes({
       isOn: config.ros.transport !== 'off' && config.ros.observe !== 'never',
       localNode,
@@ -201,6 +203,7 @@ export class Service {
       live: this.#live,
       store: this.#store,
       left: this.#left,
+      addresses: this.#addresses,
       events: this.#rest.events,
       publishAlerts: (changes) => this.#publishAlerts(changes),
     });
@@ -308,7 +311,7 @@ export class Service {
     await this.#alerting;
     await this.#ros.stop();
     await this.#rest.stop();
-    await this.#left.flush();
+    await Promise.all([this.#left.flush(), this.#addresses.flush()]);
     await this.#store.stop();
   }
 

@@ -128,19 +128,25 @@ t.test('an observer has its own alerts about a node, which the node cannot resol
   t.same(await openIds(service), [], 'the observer can after its restart');
 });
 
-t.test('after a restart of this service, the publisher of the node changes what was open', async (t) => {
-  const folder = temporaryFolder(t);
-  const first = await startWithRobot(t, folder);
-  await take(first, ROBOT, raised(first));
-  await first.stop();
-  first.clocks.pass(5);
-  const service = await startInProcess(t, folder, first.clocks);
-  await take(service, STRANGER, resolved(service));
-  t.same(await openIds(service), ['arm/cpu_percent/1'], 'nobody else does, even before the node is received');
-  await take(service, MOVED, resolved(service));
-  publish(service, MOVED);
-  await service.settled();
-  t.same(await openIds(service), []);
+t.test('after a restart of this service, the publisher of the node changes what was open, and others do not take its place', async (t) => {
+  for (const successor of [ROBOT, RESTARTED, MOVED]) {
+    const folder = temporaryFolder(t);
+    const first = await startWithRobot(t, folder);
+    await take(first, ROBOT, raised(first));
+    await first.stop();
+    first.clocks.pass(5);
+    const service = await startInProcess(t, folder, first.clocks);
+    const start = service.clocks.wallMs;
+    await take(service, STRANGER, resolved(service));
+    if (successor !== MOVED) await service.run(8, () => publish(service, STRANGER, { cpu_percent: -1 }));
+    t.same(await openIds(service), ['arm/cpu_percent/1'], 'nobody else does, even before the node is received');
+    await take(service, successor, resolved(service));
+    await service.run(16, () => publish(service, successor, { cpu_percent: 1 }));
+    t.same(await openIds(service), []);
+    const { data } = await service.json<List<HealthStatus>>(`/health/history?node=arm&from=${statusOf('arm', start).timestamp}`);
+    t.same([data.length, new Set(data.map(({ cpu_percent }) => cpu_percent))], [16, new Set([1])]);
+    t.same(service.published, []);
+  }
 });
 
 t.test('two publishers of one name are a WARNING with their addresses, and the established one is kept', async (t) => {

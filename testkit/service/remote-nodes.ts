@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Test } from 'tap';
 import { judgingRules } from '../../src/app/judge.ts';
 import { Live, RateMeter } from '../../src/app/live.ts';
-import { LeftNodes } from '../../src/app/remote-nodes/left-nodes.ts';
+import { leftNodes, type NodeFile, nodeAddresses } from '../../src/app/remote-nodes/node-file.ts';
 import type { RemoteNodeRules } from '../../src/app/remote-nodes/remote-node.ts';
 import { RemoteNodes } from '../../src/app/remote-nodes/remote-nodes.ts';
 import { View } from '../../src/app/view.ts';
@@ -150,7 +150,8 @@ export class InProcessService {
   readonly rest: RestServer;
   readonly remoteNodes: RemoteNodes;
   readonly #localNode: string;
-  readonly #left: LeftNodes;
+  readonly #left: NodeFile<number>;
+  readonly #addresses: NodeFile<string>;
   #alerting: Promise<void> = Promise.resolve();
   #url = '';
   #stopped = false;
@@ -223,7 +224,8 @@ export class InProcessService {
       view,
       log,
     });
-    this.#left = new LeftNodes(join(folder, 'data/left_nodes.json'), log);
+    this.#left = leftNodes(join(folder, 'data'), log);
+    this.#addresses = nodeAddresses(join(folder, 'data'), log);
     this.remoteNodes = new RemoteNodes({
       localNode,
       isOn,
@@ -233,6 +235,7 @@ export class InProcessService {
       live: this.live,
       store: this.store,
       left: this.#left,
+      addresses: this.#addresses,
       events: this.rest.events,
       publishAlerts: (changes) => this.#publishAlerts(changes),
     });
@@ -259,6 +262,7 @@ export class InProcessService {
     await this.#alerting;
     await this.rest.stop();
     await this.#left.flush();
+    await this.#addresses.flush();
     await this.store.stop();
   }
 

@@ -47,7 +47,7 @@ t.test('a restarted publisher succeeds the former one, and none of its statuses 
     killed.publisher.succeed(SILENT_SECONDS + 0.1, SILENT_SECONDS);
     t.same(killed.delivered, [`${successor.participant} 1`, `${successor.participant} 2`], 'in order, when the former one missed a status');
     t.same(killed.publisher.conflict(4), []);
-    t.equal(killed.take(ROBOT, 4), 'held', 'the former one has to wait now');
+    t.equal(killed.take(ROBOT, 4), successor === RESTARTED ? 'held' : 'accepted', 'one at the same address keeps the place');
   }
 });
 
@@ -85,7 +85,47 @@ t.test('a rival gets the name once the established publisher is gone for longer 
   t.same(name.delivered, []);
   name.take(RIVAL, last + REPLACE_SECONDS + 1);
   t.same(name.delivered, [`b1 ${last + REPLACE_SECONDS + 1}`]);
-  t.equal(name.take(ROBOT, last + REPLACE_SECONDS + 2), 'held');
+  t.equal(name.take(ROBOT, last + REPLACE_SECONDS + 2), 'accepted', 'and gives it back');
+});
+
+t.test('a robot that returns to its address gets its name back from one that took it meanwhile', async (t) => {
+  const name = new Name();
+  name.take(ROBOT, 0);
+  name.publisher.remove(ROBOT.participant, 1);
+  name.take(RIVAL, 2);
+  t.equal(name.take(RIVAL, 3), 'accepted');
+  t.equal(name.take(RESTARTED, 60), 'accepted');
+  t.equal(name.take(RIVAL, 61), 'held');
+
+  const moved = new Name();
+  moved.take(ROBOT, 0);
+  moved.publisher.remove(ROBOT.participant, 1);
+  for (let at = 2; at < 3700; at += 1) moved.take(RIVAL, at);
+  t.equal(moved.publisher.home, RIVAL.address);
+  t.equal(moved.take(RESTARTED, 3700), 'held', 'after an hour the new address is its own');
+});
+
+t.test('after a restart of the observer, the publisher is expected at its address for a while', async (t) => {
+  const START = 1000;
+  const restored = (hasLeft = false): Name => {
+    const name = new Name();
+    name.publisher.restore(ROBOT.address, START + 10, hasLeft);
+    return name;
+  };
+  const back = restored();
+  t.equal(back.take(RIVAL, START), 'held');
+  t.ok(back.publisher.isNode(ROBOT));
+  t.equal(back.take(RESTARTED, START + 9), 'accepted', 'whatever its participant is');
+  t.equal(back.take(RIVAL, START + 9.5), 'held');
+
+  const moved = restored();
+  for (let at = START; at <= START + 10 + SILENT_SECONDS + 1; at += 1) moved.take(RIVAL, at);
+  t.same(moved.delivered.at(0), `b1 ${START}`);
+  t.same(moved.publisher.conflict(START + 20), []);
+
+  const left = restored(true);
+  left.take(RIVAL, START);
+  t.same(left.delivered, [`b1 ${START}`]);
 });
 
 t.test('the conflict ends when the rival leaves or is not received any more', async (t) => {

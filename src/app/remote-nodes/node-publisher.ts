@@ -7,6 +7,8 @@ import type { Sender } from '../../ros/graph.ts';
 export const CONFLICT_SECONDS = 5;
 /** For this long a rival cannot replace the established publisher with which it was in conflict, and which may only be restarting. */
 export const REPLACE_SECONDS = 60;
+/** After this time at another address, that address is the publisher's home. */
+const HOME_SECONDS = 3600;
 /** Limit of other publishers that are remembered. */
 const MAX_RIVALS = 4;
 /** Limit of messages of each of them that are kept until it becomes the established publisher. */
@@ -17,6 +19,8 @@ const ALERTS_PER_SECOND = 1 / 600;
 const ALERTS_BURST = 5;
 
 const NONE: readonly string[] = [];
+/** The participant of a publisher of an earlier run. */
+const UNKNOWN = '';
 
 /** Another publisher of the name; with several participants if it is another host. */
 interface Rival {
@@ -42,12 +46,15 @@ export type Admission = 'accepted' | 'held' | 'copy' | 'refused';
 /**
  * Decides whose messages count as those of one node: those of the established publisher, the participant whose statuses were received
  * first. Another participant succeeds it once it has left the graph or has missed a status, as after a restart. If both publish, the
- * established one is kept. Times are monotonic seconds.
+ * established one is kept, unless the other one returns to the address where it was at home before. Times are monotonic seconds.
  */
 export class NodePublisher {
   #established: Sender | null = null;
   #lastSeconds = Number.NEGATIVE_INFINITY;
   #isGone = false;
+  /** Since when it has been established, at its present address. */
+  #sinceSeconds = Number.NEGATIVE_INFINITY;
+  #home: string | null = null;
   /** By address; those at the address of the established publisher by participant. */
   readonly #rivals = new Map<string, Rival>();
   /** Rivals without a message for this long are forgotten. */
@@ -63,8 +70,10 @@ export class NodePublisher {
    */
   takeStatus(sender: Sender, stamp: Stamp, isKnown: boolean, nowSeconds: number, silentSeconds: number, deliver: () => void): Admission {
     this.#rememberSeconds = Math.max(REPLACE_SECONDS, 2 * silentSeconds);
-    if (this.#established === null) this.#establish(sender, nowSeconds);
+    if (this.#established === null || this.#isReturning(sender)) this.#establish(sender, nowSeconds);
     if (this.isEstablished(sender)) {
+      if (sender.address !== this.#established?.address) this.#sinceSeconds = nowSeconds;
+      if (this.#home === null || nowSeconds - this.#sinceSeconds >= HOME_SECONDS) this.#home = sender.address;
       this.#established = sender;
       this.#lastSeconds = nowSeconds;
       this.#isGone = false;
@@ -75,7 +84,9 @@ export class NodePublisher {
     const rival = this.#rivalOf(sender, nowSeconds);
     if (!rival) return 'refused';
     rival.firstSeconds ??= nowSeconds;
-    if (this.#lastSeconds - rival.firstSeconds >= CONFLICT_SECONDS) rival.isConflict = true;
+    const isPublishing = this.#established?.participant !== UNKNOWN;
+    const sinceSeconds = Math.max(rival.firstSeconds, this.#sinceSeconds);
+    if (isPublishing && this.#lastSeconds - sinceSeconds >= CONFLICT_SECONDS) rival.isConflict = true;
     if (rival.isConflict) rival.held = [];
     hold(rival, { stamp, deliver });
     this.succeed(nowSeconds, silentSeconds);
@@ -134,6 +145,19 @@ export class NodePublisher {
     return rivals.length === 0 ? NONE : [this.#established.address, ...new Set(rivals.map(({ sender }) => sender.address))];
   }
 
+  /** The address of the publisher, or if it has changed recently, the former one; null: not known. */
+  get home(): string | null {
+    return this.#home;
+  }
+
+  /** Expects the publisher of an earlier run at its address from this time on. */
+  restore(address: string, fromSeconds: number, hasLeft: boolean): void {
+    if (this.#established !== null) return;
+    this.#home = address;
+    this.#establish({ participant: UNKNOWN, address }, fromSeconds);
+    this.#isGone = hasLeft;
+  }
+
   /** Continues an open alert of an earlier run, which is kept until the publishers have been discovered again. */
   adopt(alert: Alert, nowSeconds: number): void {
     this.alert = alert;
@@ -150,9 +174,16 @@ export class NodePublisher {
     const held = this.#rivals.get(key)?.held ?? [];
     this.#rivals.delete(key);
     this.#established = sender;
+    this.#sinceSeconds = lastSeconds;
     this.#lastSeconds = lastSeconds;
     this.#isGone = false;
     for (const { deliver } of held) deliver();
+  }
+
+  /** Whether the sender is at home and the established publisher, which is another one, is not, or is not known. */
+  #isReturning({ address, participant }: Sender): boolean {
+    if (this.#established === null || address !== this.#home || participant === this.#established.participant) return false;
+    return this.#established.address !== address || this.#established.participant === UNKNOWN;
   }
 
   #isAbsent(nowSeconds: number, silentSeconds: number): boolean {

@@ -6,7 +6,7 @@ import type { HealthStatus } from '../../core/health-status.ts';
 import type { Log, Publisher, RecordCursor, RecordedAlert } from '../../core/ports.ts';
 import { type Clocks, isoUtc, roundToMilliseconds } from '../../core/time/time.ts';
 import type { Live } from '../live.ts';
-import type { LeftNodes } from './left-nodes.ts';
+import type { NodeFile } from './node-file.ts';
 import { NodePublisher } from './node-publisher.ts';
 
 /** Rate limit of one node, which may publish at up to 1000 Hz. */
@@ -47,6 +47,8 @@ export class RemoteNode {
   readonly publisher = new NodePublisher();
   /** From where its last status came; null: not known. */
   address: string | null = null;
+  /** The home of its publisher as last written. */
+  savedHome: string | null = null;
   readonly #statuses = new TokenBucket(STATUSES_PER_SECOND, STATUSES_PER_SECOND);
   readonly #assured = new TokenBucket(ASSURED_PER_SECOND, ASSURED_PER_SECOND);
   readonly changes = new TokenBucket(CHANGES_PER_SECOND, CHANGES_BURST);
@@ -175,8 +177,9 @@ export interface RemoteNodesOptions {
     recordAlert(alert: Alert): Promise<RecordedAlert>;
     recordRate(node: string, hertz: number, sinceMs: number): void;
   };
-  /** Stores over restarts which nodes left. */
-  readonly left: Pick<LeftNodes, 'read' | 'write'>;
+  /** See `leftNodes` and `nodeAddresses`. */
+  readonly left: Pick<NodeFile<number>, 'read' | 'write'>;
+  readonly addresses: Pick<NodeFile<string>, 'read' | 'write'>;
   /** Publishes remote data to the readers of /events only, never back to the graph. */
   readonly events: Pick<Publisher, 'publishHealth' | 'publishAlert'>;
   /** Publishes alerts that this machine raises about remote nodes, like its own. */

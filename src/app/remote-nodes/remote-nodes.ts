@@ -46,7 +46,7 @@ const CONFLICT_ALERTS_PER_SECOND = 1 / 60;
 /** Number of publishers of one name from which on there is a conflict. */
 const CONFLICT_PUBLISHERS = 2;
 /** This process as the publisher of its own name. */
-const OWN_SENDER: Sender = { participant: '', address: THIS_HOST };
+const OWN_SENDER: Sender = { participant: 'this process', address: THIS_HOST };
 const UNKNOWN_SENDER: Sender = { participant: 'unknown', address: 'an unknown address' };
 const NO_STAMP: Stamp = { ms: Number.NaN, print: Number.NaN };
 /** A node seen within this time before the start is expected after it. */
@@ -153,6 +153,7 @@ export class RemoteNodes implements Pick<Required<GraphListener>, 'onHealthStatu
     const secondsAt = (ms: number | null): number => now - Math.max(0, nowMs - (ms ?? 0)) / 1000;
     live.addNames(remoteNodes.map(({ name }) => name));
     const left = this.#options.left.read();
+    const addresses = this.#options.addresses.read();
     for (const { firstSeenMs, lastSeenMs, name, recent } of remoteNodes.toSorted((a, b) => (b.lastSeenMs ?? 0) - (a.lastSeenMs ?? 0))) {
       const lastSeconds = secondsAt(lastSeenMs);
       const isExpected = now - lastSeconds <= EXPECTED_HOURS * 3600;
@@ -163,6 +164,8 @@ export class RemoteNodes implements Pick<Required<GraphListener>, 'onHealthStatu
         isEstablished: true,
       });
       const leftMs = left.get(name);
+      const address = addresses.get(name);
+      if (node && address !== undefined) node.publisher.restore(address, now + DISCOVERY_SECONDS, leftMs !== undefined);
       if (node && leftMs !== undefined) this.#setLeft(node, leftMs);
     }
     for (const alert of remoteAlerts) {
@@ -329,6 +332,7 @@ export class RemoteNodes implements Pick<Required<GraphListener>, 'onHealthStatu
     if (node.staleAlert) this.#resolve(node.staleAlert);
     if (node.publisher.alert) this.#resolve(node.publisher.alert);
     if (node.leftMs !== null && node.isEstablished) left.write(this.#leftNodes());
+    if (node.savedHome !== null) this.#options.addresses.write(this.#homes());
     return this.#alerts.end(node.name);
   }
 
@@ -436,6 +440,10 @@ export class RemoteNodes implements Pick<Required<GraphListener>, 'onHealthStatu
           address: sender.address,
         });
       node.address = sender.address;
+      if (node.isEstablished && node.savedHome !== publisher.home) {
+        node.savedHome = publisher.home;
+        this.#options.addresses.write(this.#homes());
+      }
       return true;
     }
     if (admission === 'copy') this.#counts.duplicates += 1;
@@ -528,6 +536,10 @@ export class RemoteNodes implements Pick<Required<GraphListener>, 'onHealthStatu
     node.leftMs = null;
     this.#options.live.setLeft(node.name, null);
     if (node.isEstablished) this.#options.left.write(this.#leftNodes());
+  }
+
+  #homes(): Map<string, string> {
+    return new Map([...this.#nodes.values()].flatMap(({ name, savedHome }) => (savedHome === null ? [] : [[name, savedHome]])));
   }
 
   #leftNodes(): Map<string, number> {
