@@ -56,19 +56,6 @@ t.test('an upgrade that ends in a service that cannot start reports the reason, 
   await appliance.measures();
   t.equal((await appliance.status()).version, NEWER);
   t.same((await appliance.history()).slice(0, before.length), before, 'corrected, it runs with its history');
-
-  await t.test('and so does one whose port is in use', async (t) => {
-    await machine.systemctl('stop', UNIT);
-    await machine.sh('systemd-run --quiet --unit=other-program systemd-socket-activate --listen=5000 sleep infinity');
-    const { code, stdout, stderr } = await machine.run(['apt-get', 'install', '--reinstall', '-y', '/root/newer.deb'], {
-      timeoutSeconds: 300,
-    });
-    t.equal(code, 0);
-    t.match(stdout + stderr, /port 5000 is in use; stop the other program or set another rest\.port/);
-    await machine.systemctl('stop', 'other-program');
-    await machine.sh(`systemctl reset-failed ${UNIT}; systemctl restart ${UNIT}`);
-    await appliance.measures();
-  });
 });
 
 t.test('after a power cut in the middle of an upgrade the service runs, and the upgrade can be repeated', { skip }, async (t) => {

@@ -18,9 +18,13 @@ t.setTimeout(600_000);
 const ROLES = ['edge_brain', 'sensor_node', 'actuator_node'];
 const skip = networkUnavailable();
 
-/** The roles started in a fresh folder; `output` is what they have printed so far. */
-function startRoles(t: Test, host: Host, ...roles: string[]): { child: ChildProcess; output: () => string; ended: Promise<unknown[]> } {
-  const folder = temporaryFolder(t);
+/** The roles started in a folder, a new one by default; `output` is what they have printed so far. */
+function startRoles(
+  t: Test,
+  host: Host,
+  roles: readonly string[] = [],
+  folder = temporaryFolder(t),
+): { child: ChildProcess; output: () => string; ended: Promise<unknown[]> } {
   const child = host.spawn(process.execPath, [join(ROOT, 'scripts/roles.ts'), ...roles], {
     cwd: folder,
     // As in a systemd service: the processes must not share it.
@@ -83,15 +87,15 @@ t.test('a process that cannot run ends the others, and its exit code is that of 
   const network = new Network();
   t.teardown(() => network.dispose());
   const host = network.host();
-  const occupant = host.spawn(process.execPath, ['-e', "require('node:net').createServer().listen(5001, () => console.log('listening'))"], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  t.teardown(() => occupant.kill());
-  await once(occupant.stdout as NodeJS.ReadableStream, 'data');
-  const { output, ended } = startRoles(t, host, 'sensor_node', 'actuator_node');
+  const folder = temporaryFolder(t);
+  const first = startRoles(t, host, ['sensor_node'], folder);
+  await until('the first one runs', () => first.output().includes('is running'), { describe: first.output });
+  const { output, ended } = startRoles(t, host, ['sensor_node', 'actuator_node'], folder);
   t.same(await ended, [75, null]);
-  t.match(output(), /^sensor_node +\| error: port 5001 is in use/m);
+  t.match(output(), /^sensor_node +\| error: another edge-health is using the data folder/m);
   t.match(output(), /^roles: sensor_node ended by itself \(75\); the others are ended too$/m);
+  first.child.kill('SIGINT');
+  await first.ended;
   t.notMatch(output(), /edge_brain/);
 });
 
