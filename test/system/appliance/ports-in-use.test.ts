@@ -48,6 +48,10 @@ t.test(
         60,
         () => 'no alert',
       );
+      t.match(await machine.run(['edge-health', 'status'], { user: 'nobody' }), {
+        code: 2,
+        stdout: /ERROR {2}rest_api [\s\S]*REST API +not listening: port 5000 is in use/,
+      });
       await machine.systemctl('stop', 'holder');
       await appliance.measures();
       await machine.untilJson<{ data: { resolved: boolean }[] }>('/alerts?metric=rest_api', ({ data }) =>
