@@ -91,6 +91,7 @@ export class RestServer {
   #problem: string | null = null;
   #failures = 0;
   #retryTimer: NodeJS.Timeout | null = null;
+  #isStopped = false;
 
   constructor(options: RestOptions) {
     this.#options = options;
@@ -148,7 +149,8 @@ export class RestServer {
   start(): Promise<AddressInfo | null> {
     return new Promise((resolve) => {
       this.#server.on('listening', () => {
-        this.#onListening();
+        if (this.#isStopped) this.#server.close();
+        else this.#onListening();
         resolve(this.address);
       });
       this.#server.on('error', (error) => {
@@ -174,6 +176,7 @@ export class RestServer {
   }
 
   #retry(error: NodeJS.ErrnoException): void {
+    if (this.#isStopped) return;
     const problem = listenProblem(error, this.#options);
     if (problem !== this.#problem) this.#options.log('error', 'REST API not listening; will retry', { problem });
     this.#problem = problem;
@@ -206,6 +209,7 @@ export class RestServer {
 
   /** Stops listening and ends the event streams. Idle connections are closed at once, the others after their response or after 1 s. */
   async stop(): Promise<void> {
+    this.#isStopped = true;
     if (this.#retryTimer) clearTimeout(this.#retryTimer);
     const servers = [this.#server, this.#unixServer].filter(({ listening }) => listening);
     const closed = servers.map((server) => new Promise((resolve) => server.close(resolve)));
