@@ -1,7 +1,8 @@
-import { existsSync, readdirSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { existsSync, readdirSync, realpathSync, statSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
 import { configPath, dataPath, loadConfig } from '../config/load.ts';
 import { formatConfigError } from '../config/parse.ts';
+import { nearestExisting } from '../core/files/data-folder.ts';
 import { installation } from '../core/files/installation.ts';
 import { PROGRAMS } from '../core/files/programs.ts';
 import { rosPaths } from '../core/files/ros-paths.ts';
@@ -60,6 +61,8 @@ Exit codes: 0 prepared, 1 a step failed, 64 wrong usage, 69 ROS 2 is not sourced
     };
     const ros = findSourcedRos(process.env);
     if (ros.state !== 'sourced') return fail(EXIT.unavailable, `${ros.reason}.\n${howToSource()}`);
+    const untrusted = installed.isPackage && process.getuid?.() === 0 ? untrustedEntry(process.env) : null;
+    if (untrusted !== null) return fail(EXIT.unavailable, untrusted);
     const located = discoverySettings(config.ros, process.env);
     if (!located.ok) return fail(EXIT.config, located.problem);
     const names = graphNames({ node_name: config.node_name, namespace: config.ros.namespace }, []);
@@ -100,6 +103,29 @@ Exit codes: 0 prepared, 1 a step failed, 64 wrong usage, 69 ROS 2 is not sourced
     }
   },
 };
+
+/** Variables of a setup file of ROS 2 that list folders, from which programs load or execute files. */
+const LISTS = ['AMENT_PREFIX_PATH', 'CMAKE_PREFIX_PATH', 'LD_LIBRARY_PATH', 'PYTHONPATH', 'PKG_CONFIG_PATH'];
+const STICKY = 0o1000;
+const WRITABLE_BY_OTHERS = 0o022;
+
+/** A folder in the sourced environment that another user could change while root executes files in it; null: there is none. */
+function untrustedEntry(environment: NodeJS.ProcessEnv): string | null {
+  for (const name of LISTS) {
+    for (const entry of (environment[name] ?? '').split(':').filter((entry) => entry !== '')) {
+      const existing = nearestExisting(resolve(entry));
+      for (const start of [existing, realpathSync(existing)]) {
+        for (let folder = start; ; folder = dirname(folder)) {
+          const { mode, uid } = statSync(folder);
+          if (uid !== 0 || ((mode & WRITABLE_BY_OTHERS) !== 0 && (mode & STICKY) === 0))
+            return `${name} has ${entry}, but other users than root can change ${folder}: as root, source only setup files that belong to root`;
+          if (folder === '/') break;
+        }
+      }
+    }
+  }
+  return null;
+}
 
 function summary(distro: string, result: Extract<PrepareResult, { state: 'already' | 'prepared' }>): string[] {
   const { prepared, removed, state } = result;

@@ -210,6 +210,90 @@ touch node_modules/rclnodejs/build/Release/rclnodejs.node; cat >prepared.json`,
   });
 });
 
+/** Programs that root's commands and their shell scripts call. */
+const CALLED = 'readlink dirname id sh cat systemctl diff journalctl docker podman env node make cmake c++ cc python3 timedatectl getent';
+const EVIL = '/home/mallory';
+/** What `sudo -E`, `su` or a root shell passes on; the dynamic linker reads LD_* before any program could ignore it, and sudo removes it. */
+const HOSTILE = {
+  PATH: `${EVIL}/bin:/usr/sbin:/usr/bin:/sbin:/bin`,
+  HOME: EVIL,
+  TMPDIR: `${EVIL}/tmp`,
+  NODE_OPTIONS: `--require=${EVIL}/note.cjs`,
+  NODE_PATH: `${EVIL}/node_modules`,
+  NODE_COMPILE_CACHE: `${EVIL}/tmp`,
+  NODE_REDIRECT_WARNINGS: `${EVIL}/tmp/warnings`,
+  NODE_V8_COVERAGE: `${EVIL}/tmp/coverage`,
+  OPENSSL_CONF: `${EVIL}/openssl.cnf`,
+  BASH_ENV: `${EVIL}/note.sh`,
+  ENV: `${EVIL}/note.sh`,
+  PYTHONHOME: EVIL,
+  PYTHONSTARTUP: `${EVIL}/note.py`,
+  PYTHONUSERBASE: EVIL,
+  CXX: `${EVIL}/bin/c++`,
+  CMAKE_CXX_COMPILER_LAUNCHER: `${EVIL}/bin/env`,
+  XDG_CONFIG_HOME: EVIL,
+  XDG_RUNTIME_DIR: EVIL,
+  SUDO_UID: '1000',
+  RUNTIME_DIRECTORY: `${EVIL}/tmp`,
+  STATE_DIRECTORY: `${EVIL}/tmp`,
+  NOTIFY_SOCKET: `${EVIL}/tmp/notify`,
+  EVIL_LINES: "x\nexport NODE_OPTIONS='--require=/x'\nexport A;B='y'",
+};
+
+t.test('commands of root run no code of the user whose environment they have', { skip }, async (t) => {
+  const site = await Site.make(t);
+  // Each file in the folder of the other user notes who has run it.
+  site.copy.sh(`
+    mkdir -p ${EVIL}/bin ${EVIL}/tmp ${EVIL}/ros/share
+    printf '#!/bin/sh\\necho "$0 $*" >>${EVIL}/log\\nexit 1\\n' >${EVIL}/bin/program
+    chmod 755 ${EVIL}/bin/program
+    for name in ${CALLED}; do ln -s program ${EVIL}/bin/$name; done
+    echo "require('node:fs').appendFileSync('${EVIL}/log', 'NODE_OPTIONS ' + process.argv.join(' ') + '\\\\n')" >${EVIL}/note.cjs
+    echo 'echo "sourced by $0" >>${EVIL}/log' >${EVIL}/note.sh
+    touch ${EVIL}/log
+    chown -R nobody ${EVIL}; chmod 777 ${EVIL}/log ${EVIL}/tmp
+    mkdir -p /opt/ros/jazzy/lib /opt/ros/jazzy/share/rcl`);
+  site.copy.sh('base64 -d >/opt/ros/jazzy/lib/librcl.so', { input: elfHead().toString('base64') });
+  site.copy.sh('cat >/opt/ros/jazzy/share/rcl/package.xml', { input: '<package><version>9.2.4</version></package>' });
+  site.edgeHealth('ops', 'backup_logs');
+  const ros = { ROS_DISTRO: 'jazzy', ROS_VERSION: '2', AMENT_PREFIX_PATH: '/opt/ros/jazzy', LD_LIBRARY_PATH: '/opt/ros/jazzy/lib' };
+  const run = (environment: Record<string, string>, ...argv: string[]): Finished =>
+    site.copy.run(['timeout', '30', 'edge-health', ...argv], { environment: { ...HOSTILE, ...environment } });
+  for (const argv of [
+    ['version'],
+    ['help'],
+    ['check-config'],
+    ['status'],
+    ['nodes'],
+    ['reload'],
+    ['ops', 'list'],
+    ['ops', 'health_check'],
+    ['ops', 'backup_logs'],
+    ['ops', 'restore_backup', '--yes', '--config-too'],
+    ['harness', 'start', '--duration', '1h'],
+    ['harness', 'stop'],
+    ['ros-setup'],
+  ]) {
+    run(ros, ...argv);
+    t.equal(site.copy.sh(`cat ${EVIL}/log; : >${EVIL}/log`), '', argv.join(' '));
+  }
+  t.equal(site.copy.sh(`find ${EVIL}/tmp -mindepth 1`), '', 'nor do they write into its folder');
+  t.match(run({}, 'version').stdout, /^edge-health \d/);
+  const own = run({ EDGE_HEALTH_CONFIG: `${EVIL}/note.sh` }, 'check-config');
+  t.match(own, { code: 0, stdout: /: valid/, stderr: /EDGE_HEALTH_CONFIG is ignored/ }, own.stdout);
+
+  const prefix = `${EVIL}/ros`;
+  for (const name of ['AMENT_PREFIX_PATH', 'PYTHONPATH', 'LD_LIBRARY_PATH'] as const) {
+    const given = { ...ros, [name]: `${prefix}:${(ros as Record<string, string>)[name] ?? ''}` };
+    const refused = run(given, 'ros-setup');
+    t.match(
+      refused,
+      { code: 69, stderr: new RegExp(`^${name} has ${prefix}, but other users than root can change ${EVIL}`) },
+      refused.stderr,
+    );
+  }
+});
+
 t.test('only root and the service can read the configuration', { skip }, async (t) => {
   const site = await Site.make(t);
   const as = (user: string, ...argv: string[]): Finished => site.copy.run(['timeout', '30', 'edge-health', ...argv], { user });
