@@ -97,7 +97,7 @@ t.test('requested samples are resent', async (t) => {
   ackNack(writer, a, 2);
   t.same(poll(writer, 9).sent, ['a: heartbeat 3-5'], 'a restarted reader gets the range of the history');
   ackNack(writer, a, 999);
-  t.same(poll(writer, 9), { sent: [], due: Number.POSITIVE_INFINITY }, 'one ahead of us has everything');
+  t.same(poll(writer, 13).sent, ['a: heartbeat 3-5'], 'numbers that were never sent are not acknowledged');
 });
 
 t.test('a request for the first heartbeat is answered even with an empty history', async (t) => {
@@ -130,6 +130,20 @@ t.test('a duplicate ACKNACK is ignored', async (t) => {
   t.same(poll(writer, 0.02).sent, [], 'duplicated on the way');
   writer.onAckNack(a.guid, { base: 1, numbers: [1] }, 3, false);
   t.same(poll(writer, 0.03).sent, ['a: data 1, heartbeat 1-1'], 'a restarted reader counts from the beginning');
+});
+
+t.test('forged acknowledgements withhold no sample', async (t) => {
+  for (const transientLocal of [true, false]) {
+    const writer = topicWriter({ transientLocal });
+    const a = reader('a', { transientLocal });
+    writer.match(a, 0);
+    ackNack(writer, a, 1);
+    writer.write(change());
+    poll(writer, 0);
+    for (const base of [2, 3, 999, 2 ** 40]) writer.onAckNack(a.guid, { base, numbers: [base] }, 2 ** 31 - 1, true);
+    ackNack(writer, a, 1, [1]);
+    t.same(poll(writer, 1).sent, ['a: data 1, heartbeat 1-1'], transientLocal ? 'transient local' : 'volatile');
+  }
 });
 
 t.test('for one reader alone', async (t) => {
@@ -205,9 +219,12 @@ t.test('a volatile writer keeps unacknowledged changes up to its depth', async (
   ackNack(writer, a, 5);
   t.equal(writer.history.length, 3);
   ackNack(writer, b, 4, [4]);
-  t.equal(writer.history.length, 1);
+  writer.write(change());
+  t.equal(writer.history.length, 2, 'the unacknowledged one and the new one');
   writer.unmatch(b.guid);
-  t.equal(writer.history.length, 0, 'the one that waited has gone');
+  ackNack(writer, a, 6);
+  writer.write(change());
+  t.equal(writer.history.length, 1, 'the reader that had not acknowledged is gone');
   for (let i = 0; i < 9; i += 1) writer.write(change());
   t.equal(writer.history.length, 4);
 });

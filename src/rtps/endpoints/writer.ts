@@ -101,6 +101,7 @@ export class StatefulWriter {
 
   /** Adds a sample, which `poll` sends. Returns its sequence number. */
   write(change: Omit<Change, 'sequenceNumber'>): number {
+    this.#forgetAcknowledged();
     this.#last += 1;
     const sequenceNumber = this.#last;
     if (change.instance !== null) {
@@ -144,7 +145,6 @@ export class StatefulWriter {
     if (!proxy) return;
     this.#proxies.delete(guid);
     this.#busy.rest(proxy);
-    this.#forgetAcknowledged();
   }
 
   /**
@@ -171,10 +171,12 @@ export class StatefulWriter {
     const proxy = this.#proxies.get(guid);
     // An equal count is a duplicate. A lower one is accepted, since a reader that was restarted counts from the beginning.
     if (!proxy?.reader.reliable || count === proxy.lastAckNackCount) return;
-    proxy.lastAckNackCount = count;
     const { base, numbers } = withoutOffset(set, proxy.reader.numberOffset ?? 0);
-    // Fast DDS requests the first heartbeat with base 0, which acknowledges nothing; a base beyond the last change acknowledges no more.
-    const acknowledged = Math.min(Math.max(base - 1, 0), this.#last);
+    // No reader has changes that were never written: the message is forged, or the reader was deceived, which the next heartbeat shows it.
+    if (base > this.#last + 1) return;
+    proxy.lastAckNackCount = count;
+    // Fast DDS requests the first heartbeat with base 0, which acknowledges nothing.
+    const acknowledged = Math.max(base - 1, 0);
     proxy.acknowledged = acknowledged;
     const isHeartbeatRequest = !isFinal && numbers.length === 0 && base <= 1;
     if (isHeartbeatRequest && !proxy.heartbeatRequested) proxy.heartbeatRequests += 1;
@@ -186,7 +188,6 @@ export class StatefulWriter {
     if (!isFinal && numbers.length === 0 && (acknowledged < this.#lastRequiredBy(proxy) || base <= 1)) proxy.heartbeatRequested = true;
     if (proxy.heartbeatRequested || !this.#isSettled(proxy)) this.#busy.wake(proxy);
     else this.#busy.rest(proxy);
-    this.#forgetAcknowledged();
   }
 
   onNackFrag(guid: Guid, wireNumber: number, { numbers }: NumberSet): void {
@@ -311,7 +312,10 @@ export class StatefulWriter {
     return this.#last + 1;
   }
 
-  /** A volatile writer drops the changes that all readers have acknowledged. */
+  /**
+   * A volatile writer drops the changes that all readers have acknowledged, but not before the next change: an acknowledgement may be
+   * forged, and the reader's own request follows within a second.
+   */
   #forgetAcknowledged(): void {
     if (this.#options.transientLocal || this.#history.size === 0) return;
     let byAll = this.#last;
