@@ -54,7 +54,7 @@ t.test('a removed reader is disposed of only for participants to which it was an
     if (from === '10.0.0.1' && !isMulticast) reported.add(to);
   };
   a.participant.removeReader(discreet);
-  await time.pass(1);
+  await time.pass(4);
   t.equal(writer.state.readerCount, 0);
   t.same([...reported], ['10.0.0.2']);
   b.participant.write(writer, Buffer.from('late'));

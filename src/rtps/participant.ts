@@ -122,6 +122,7 @@ export class Participant implements MessageHandler {
       onWork: () => this.#work(),
       onRefused: (error) => this.#refuse(error),
       onImplausible: (message, writer, number) => this.#reject(message, { writer, number }),
+      confirm: (peer) => this.#detector.confirm(peer),
     });
     const endpoints = this.#endpoints;
     this.#announcer = new Announcer({ ...options, leaseSeconds, packer, peers, limit, writers: endpoints.discoveryWriters, log });
@@ -235,6 +236,7 @@ export class Participant implements MessageHandler {
     this.#isStopped = true;
     if (!this.#isOpen) return;
     this.#detector.stop();
+    this.#endpoints.stop();
     this.#announcer.leave(this.#options.monotonicSeconds(), (peer) => this.#endpoints.acknowledgedOf(peer));
     this.#agenda.set(Number.POSITIVE_INFINITY);
     this.#isOpen = false;
@@ -296,7 +298,8 @@ export class Participant implements MessageHandler {
     for (const reader of this.#readersFor(gap)) reader.onGap(gap, this.#options.monotonicSeconds());
   }
 
-  onAckNack({ sender, receiver, set, count, isFinal }: AckNackSubmessage): void {
+  onAckNack(ackNack: AckNackSubmessage): void {
+    const { receiver, set } = ackNack;
     const { address } = this.#arrival.source;
     if (DISCOVERY_READERS.has(receiver)) this.#onDiscoveryAcknowledgement(receiver, set.base, address);
     const peer = this.#senderPeer;
@@ -305,7 +308,7 @@ export class Participant implements MessageHandler {
       return;
     }
     this.#peers.recordAcknowledgement(peer, this.#options.monotonicSeconds());
-    this.#endpoints.writerStates.get(receiver)?.onAckNack(sender, set, count, isFinal);
+    this.#endpoints.onAckNack(ackNack);
   }
 
   /** The numbers of the discovery writers are known only where they were sent. */

@@ -66,6 +66,8 @@ t.test('one subscription is announced to a publisher, and it requests the QoS th
     other.write(writer, encode(HEALTH_STATUS, healthStatusMessage({ ...STATUS, node_name: 'before' })));
     if (late) await time.pass(3);
     else await start();
+    // The writer's participant checks the disposal of the replaced subscription.
+    await time.pass(4);
     t.match(writer.state.readers, [{ reliable: true, transientLocal }]);
     t.equal(writer.state.readers.length, 1);
     t.same(other.lines, [], 'no incompatible QoS');

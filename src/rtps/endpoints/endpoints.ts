@@ -1,7 +1,9 @@
+import type { Presence } from '../discovery/challenge.ts';
 import { type EndpointData, endOfInstance, endpointPayload, isEnd, readEndpoint } from '../discovery/discovery-data.ts';
 import type { Peer, Peers } from '../discovery/peers.ts';
 import { LIMITS, type OctetBudget } from '../limits.ts';
 import type { Logger } from '../log.ts';
+import type { AckNackSubmessage } from '../wire/message-reader.ts';
 import { ParameterList, ParameterWriter } from '../wire/parameters.ts';
 import {
   DISCOVERY_READERS,
@@ -77,6 +79,8 @@ export interface EndpointsOptions {
   readonly onRefused: (error: unknown) => void;
   /** See ReaderOptions. */
   readonly onImplausible: (message: string, writer: Guid, number: number) => void;
+  /** Asks a participant whether it is present. */
+  readonly confirm: (peer: Peer) => Promise<Presence>;
   /** Called before a remote writer is matched: a reader may be created for it. False: no reader could be created. */
   readonly onRemoteWriter?: (endpoint: EndpointData) => boolean;
   /** A matched remote endpoint was removed; `hasLeft`: it or its participant was disposed; otherwise its lease expired. */
@@ -84,6 +88,11 @@ export interface EndpointsOptions {
   /** Called before a remote reader is matched: a writer may be created for it. */
   readonly onRemoteReader?: (endpoint: EndpointData) => void;
 }
+
+/** When a disposed endpoint is challenged: its last messages have arrived by then. */
+const CHALLENGE_MS = 500;
+/** How long a disposed endpoint may respond. */
+const RESPONSE_MS = 2500;
 
 /** Refused endpoints kept per participant; a robot has fewer writers of the topics that are read here. */
 const MAX_REFUSED = 8;
@@ -114,6 +123,8 @@ export class Endpoints {
   readonly busyReaders = new Set<StatefulReader>();
   /** The local readers of each remote writer. */
   readonly #readersOf = new Map<Guid, StatefulReader[]>();
+  /** Matched endpoints whose disposal was received. One that is challenged refutes its disposal by a message. */
+  readonly #disposed = new Map<Guid, { isChallenged: boolean }>();
   /** By participant: the readers that were announced as disposed to this participant alone. */
   readonly #retracted = new Map<GuidPrefix, Set<Guid>>();
   /** Endpoints beyond the limits, a few per participant: they are announced only once, so they are kept until others are removed. */
@@ -187,10 +198,21 @@ export class Endpoints {
     this.#options.onWork();
   }
 
+  /** Nothing is checked any more. */
+  stop(): void {
+    this.#disposed.clear();
+  }
+
   /** The readers that a submessage of a remote writer is for: the named one, or all that are matched with the writer. */
   readersFor(receiver: EntityId, writer: Guid): readonly StatefulReader[] {
+    if (this.#disposed.size > 0) this.#refuteDisposal(writer);
     if (receiver === ENTITY.UNKNOWN) return this.#readersOf.get(writer) ?? [];
     return this.#readerStates.get(receiver) ?? [];
+  }
+
+  onAckNack({ sender, receiver, set, count, isFinal }: AckNackSubmessage): void {
+    if (this.#disposed.size > 0) this.#refuteDisposal(sender);
+    this.writerStates.get(receiver)?.onAckNack(sender, set, count, isFinal);
   }
 
   readonly #onBusyWriter = (writer: StatefulWriter): void => void this.busyWriters.add(writer);
@@ -299,13 +321,58 @@ export class Endpoints {
     if (!announced || !peer || prefixOf(announced) !== peer.data.prefix) return;
     const guid = guidOf(peer.key, entityOf(announced));
     if (data.isKey || isEnd(data.inlineQos)) {
-      const wasMatched = peer.matched.delete(guid);
-      this.#unmatch(guid);
-      if (wasMatched) this.#options.onRemoteGone?.(guid, true);
-      if (wasMatched) this.#offerAgain();
+      if (!peer.matched.has(guid)) return;
+      if (peer.isLocal) this.#remove(guid, peer);
+      else if (!this.#disposed.has(guid)) void this.#checkDisposal(guid, peer, isWriter);
       return;
     }
+    this.#disposed.delete(guid);
     if (list?.isUnderstood) this.#offer({ ...readEndpoint(list, isWriter), guid }, isWriter, peer);
+  }
+
+  #remove(guid: Guid, peer: Peer): void {
+    peer.matched.delete(guid);
+    this.#unmatch(guid);
+    this.#options.onRemoteGone?.(guid, true);
+    this.#offerAgain();
+  }
+
+  /**
+   * Removes a disposed endpoint, unless it responds or is announced again: the disposal may have been forged. An endpoint of a participant
+   * that does not respond itself stays until the participant is removed, since it may have been lost.
+   */
+  async #checkDisposal(guid: Guid, peer: Peer, isWriter: boolean): Promise<void> {
+    const { confirm } = this.#options;
+    const disposal = { isChallenged: false };
+    const isOpen = (): boolean => this.#disposed.get(guid) === disposal;
+    this.#disposed.set(guid, disposal);
+    while (isOpen()) {
+      await pause(CHALLENGE_MS);
+      if ((await confirm(peer)) === 'silent' || !isOpen()) continue;
+      disposal.isChallenged = true;
+      this.#challenge(guid, peer, isWriter);
+      await pause(RESPONSE_MS);
+      if (isOpen() && (await confirm(peer)) === 'present' && isOpen()) this.#remove(guid, peer);
+    }
+  }
+
+  /** Causes a message of an endpoint. Best-effort ones send none; for them, the announcements of the participant are requested again. */
+  #challenge(guid: Guid, peer: Peer, isWriter: boolean): void {
+    const seconds = this.#options.monotonicSeconds();
+    const states = isWriter ? (this.#readersOf.get(guid) ?? []) : [...this.#writers.values()].map(({ state }) => state);
+    if (!states.map((state) => state.challenge(guid, seconds)).includes(true)) {
+      const [state] = this.#readerStates.get(isWriter ? ENTITY.PUBLICATIONS_READER : ENTITY.SUBSCRIPTIONS_READER) as readonly [
+        StatefulReader,
+      ];
+      state.restart(guidOf(peer.key, isWriter ? ENTITY.PUBLICATIONS_WRITER : ENTITY.SUBSCRIPTIONS_WRITER), seconds);
+    }
+    this.#options.onWork();
+  }
+
+  #refuteDisposal(guid: Guid): void {
+    if (!this.#disposed.get(guid)?.isChallenged) return;
+    this.#disposed.delete(guid);
+    this.#options.log('warning', 'disposal of an endpoint ignored: it still responds', { guid });
   }
 
   /** Tries to match the refused endpoints again, until one is refused once more. */
@@ -411,11 +478,16 @@ export class Endpoints {
   }
 
   #unmatch(guid: Guid): void {
+    this.#disposed.delete(guid);
     this.#options.peers.get(prefixOf(guid))?.ports.delete(guid);
     for (const { state } of this.#writers.values()) state.unmatch(guid);
     for (const state of this.#readersOf.get(guid) ?? []) state.unmatch(guid);
     this.#readersOf.delete(guid);
   }
+}
+
+function pause(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, milliseconds).unref());
 }
 
 function ownQos({ reliable, transientLocal }: { readonly reliable: boolean; readonly transientLocal: boolean }): Qos {

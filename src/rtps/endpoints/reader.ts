@@ -5,7 +5,7 @@ import { MAX_SET_BITS, type NumberSet } from '../wire/number-set.ts';
 import { type EntityId, type Guid, VENDOR } from '../wire/protocol.ts';
 import { PollQueue } from './poll-queue.ts';
 import { isTooLarge } from './reassembly.ts';
-import { Contest, type MatchedWriter, newProxy, SETTLING_SECONDS, type WriterProxy } from './writer-proxy.ts';
+import { Contest, FIRST_REQUEST_SECONDS, type MatchedWriter, newProxy, SETTLING_SECONDS, type WriterProxy } from './writer-proxy.ts';
 
 export type { MatchedWriter } from './writer-proxy.ts';
 
@@ -106,6 +106,25 @@ export class StatefulReader {
     const proxy = newProxy(writer, this.#options, nowSeconds);
     this.#proxies.set(writer.guid, proxy);
     if (proxy.isReliable) this.#busy.wake(proxy);
+  }
+
+  /** Requests a heartbeat of a writer, again until one arrives. False: the writer sends none. */
+  challenge(guid: Guid, nowSeconds: number): boolean {
+    const proxy = this.#proxies.get(guid);
+    if (!proxy?.isReliable) return false;
+    proxy.hasHeartbeat = false;
+    proxy.requestAt = nowSeconds;
+    proxy.requestPeriodSeconds = FIRST_REQUEST_SECONDS;
+    this.#busy.wake(proxy);
+    return true;
+  }
+
+  /** Matches a writer again from the beginning: what it still has is delivered once more. */
+  restart(guid: Guid, nowSeconds: number): void {
+    const proxy = this.#proxies.get(guid);
+    if (!proxy) return;
+    this.unmatch(guid);
+    this.match(proxy.writer, nowSeconds);
   }
 
   unmatch(guid: Guid): void {

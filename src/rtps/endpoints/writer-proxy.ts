@@ -62,7 +62,7 @@ interface Jump {
 const NO_JUMP: Jump = { from: 0, to: 1 };
 
 /** Time until the first heartbeat is requested for the second time. */
-const FIRST_REQUEST_SECONDS = 0.1;
+export const FIRST_REQUEST_SECONDS = 0.1;
 
 /** The state for a writer that was just matched. */
 export function newProxy(

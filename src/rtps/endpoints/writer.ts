@@ -134,6 +134,18 @@ export class StatefulWriter {
     this.#busy.wake(proxy);
   }
 
+  /** Requests an acknowledgement of a reader, again until one arrives. False: the reader sends none. */
+  challenge(guid: Guid, nowSeconds: number): boolean {
+    const proxy = this.#proxies.get(guid);
+    if (!proxy?.reader.reliable) return false;
+    proxy.acknowledged = -1;
+    proxy.heartbeatRequested = true;
+    proxy.heartbeatAt = nowSeconds;
+    proxy.heartbeatPeriodSeconds = FIRST_HEARTBEAT_SECONDS;
+    this.#busy.wake(proxy);
+    return true;
+  }
+
   /** Removes a reader and the changes that are for it alone. */
   unmatch(guid: Guid): void {
     this.#drop(guid);
