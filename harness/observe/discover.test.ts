@@ -3,9 +3,11 @@ import { join } from 'node:path';
 import t from 'tap';
 import { RestClient } from '../../src/client/rest.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
+import { STORAGE, statusDocument } from '../../testkit/service/status-document.ts';
 import { discover } from './discover.ts';
 import { refuse, serve } from './testing/server.ts';
-import { atFolder, statusPart } from './testing/status.ts';
+
+const atFolder = (folder: string) => ({ storage: { ...STORAGE, path: `${folder}/edge-health.db` } });
 
 t.test('finds the observed service once it is ready', async (t) => {
   const folder = temporaryFolder(t);
@@ -13,9 +15,9 @@ t.test('finds the observed service once it is ready', async (t) => {
   const { rest } = await serve(t, (_request, response) => {
     visits += 1;
     if (visits === 1) return refuse(response, 503, 'starting');
-    const { ros } = statusPart();
+    const { ros } = statusDocument();
     const young = { host: null, ros: { ...ros, transport: 'off' as const, reason: 'not decided yet' } };
-    response.end(JSON.stringify(statusPart({ ...atFolder(folder), ...(visits === 2 ? young : {}) })));
+    response.end(JSON.stringify(statusDocument({ ...atFolder(folder), ...(visits === 2 ? young : {}) })));
   });
   const { dataFolderProblem, domainId, machine, target } = await discover({ rest, kind: 'unit', unit: 'edge-health.service', seconds: 30 });
   t.equal(visits, 3, 'polled until the machine and the transport are known');
@@ -47,7 +49,7 @@ t.test('reports whether the data folder can be read from this machine', async (t
   const folder = temporaryFolder(t);
   const at = async (path: string, host: string, kind: 'url' | 'started') => {
     const { rest } = await serve(t, (_request, response) => {
-      const status = statusPart(atFolder(path));
+      const status = statusDocument(atFolder(path));
       response.end(JSON.stringify({ ...status, host: { ...status.host, hostname: host } }));
     });
     const { dataFolderProblem, target } = await discover({ rest, kind, unit: null, seconds: 5 });

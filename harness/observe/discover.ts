@@ -102,9 +102,15 @@ function remedy(kind: Target['kind'], unit: string | null): string {
   return 'is the address right, and does the service run there? (systemctl status edge-health)';
 }
 
-function isStatus(value: unknown): value is StatusDocument {
-  const { nodes, publish, started, storage } = (value ?? {}) as Partial<StatusDocument>;
-  return Array.isArray(nodes) && typeof publish?.samples === 'number' && typeof started === 'string' && typeof storage?.path === 'string';
+/** Whether a body has the members of /status that are observed. A service of another version may lack others. */
+export function isStatus(value: unknown): value is StatusDocument {
+  const { nodes, open_alerts, process, publish, ros, started, storage, version } = (value ?? {}) as Partial<StatusDocument>;
+  return (
+    Array.isArray(nodes) &&
+    nodes.every((node) => typeof node?.node_name === 'string') &&
+    [version, started, storage?.path, ros?.transport].every((member) => typeof member === 'string') &&
+    [publish?.samples, process?.cpu_seconds, open_alerts?.CRITICAL].every((member) => typeof member === 'number')
+  );
 }
 
 function machineOf({ architecture, cores, cpu, hostname: name, kernel, memory_bytes, model, os }: Machine): Machine {

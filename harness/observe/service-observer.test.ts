@@ -1,11 +1,12 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
+import type { StatusDocument } from '../../src/client/documents.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
+import { statusDocument } from '../../testkit/service/status-document.ts';
 import { ServiceObserver } from './service-observer.ts';
 import type { KnownRun, RunsBetween, SupervisedRun, Supervisor } from './supervisor.ts';
 import { refuse, serve } from './testing/server.ts';
-import { type StatusPart, statusPart } from './testing/status.ts';
 
 const FIRST = '2026-03-04T05:06:07.000Z';
 const SECOND = '2026-03-04T07:00:00.000Z';
@@ -36,8 +37,8 @@ class Manager implements Supervisor {
 async function rig(t: Test, options: { supervisor?: Supervisor | null; before?: KnownRun; bootId?: string | null } = {}) {
   const manager = new Manager();
   const root = temporaryFolder(t);
-  const state: { status: StatusPart | null; alerts: unknown; seconds: number } = {
-    status: statusPart(),
+  const state: { status: StatusDocument | null; alerts: unknown; seconds: number } = {
+    status: statusDocument(),
     alerts: { data: [], count: 0 },
     seconds: 0,
   };
@@ -108,15 +109,15 @@ t.test('takes a reading from the kernel: the process, and the control group minu
 
 t.test('an older service does not report what it published', async (t) => {
   const { state, observer } = await rig(t, { supervisor: null });
-  const { published: _, ...ros } = statusPart().ros;
-  state.status = { ...statusPart(), ros: ros as StatusPart['ros'] };
+  const { published: _, ...ros } = statusDocument().ros;
+  state.status = { ...statusDocument(), ros: ros as StatusDocument['ros'] };
   t.match(await observer.read(), { reading: { published: null } });
 });
 
 t.test('reports another run with its cause; queries the supervisor then, and every five minutes', async (t) => {
   const { manager, state, observer } = await rig(t);
   t.match(await observer.read(), { run: { cause: 'first', pid: 7, invocation: 'one' } });
-  state.status = statusPart({ started: SECOND });
+  state.status = statusDocument({ started: SECOND });
   manager.run = { pid: 9, invocation: 'two', restarts: 3, controlGroup: null, cpuSeconds: null };
   t.match(await observer.read(), { run: { started: SECOND, pid: 9, invocation: 'two', cause: 'signal', detail: 'SIGKILL', unseen: 2 } });
   state.seconds = 299;
@@ -126,14 +127,14 @@ t.test('reports another run with its cause; queries the supervisor then, and eve
   manager.run = null;
   await observer.read();
   t.equal(manager.requests.length, 4);
-  state.status = statusPart({ started: FIRST });
+  state.status = statusDocument({ started: FIRST });
   manager.run = { pid: 10, invocation: 'three', restarts: 4, controlGroup: null, cpuSeconds: null };
   t.match(await observer.read(), { run: { invocation: 'three' } });
   t.equal(manager.requests.at(-1), 'between two and three', 'a query without a response changes nothing');
 });
 
 t.test('reports why a run ended, as far as it is known', async (t) => {
-  const cases: readonly (readonly [string, Partial<KnownRun>, RunsBetween | null, Partial<StatusPart>, object])[] = [
+  const cases: readonly (readonly [string, Partial<KnownRun>, RunsBetween | null, Partial<StatusDocument>, object])[] = [
     ['stopped', {}, { cause: 'stopped', detail: '', unseen: 0 }, {}, { cause: 'stopped', detail: '' }],
     [
       'stopped, and another version',
@@ -157,13 +158,13 @@ t.test('reports why a run ended, as far as it is known', async (t) => {
     const { manager, state, observer } = await rig(t, { before: { ...BEFORE, ...before } });
     manager.found = found;
     manager.run = { pid: 9, invocation: 'two', restarts: 4, controlGroup: null, cpuSeconds: null };
-    state.status = statusPart({ started: SECOND, ...status });
+    state.status = statusDocument({ started: SECOND, ...status });
     t.match((await observer.read())?.run, expected, what);
   }
   const { state, observer } = await rig(t, { before: { ...BEFORE, bootId: 'before' }, supervisor: null });
-  state.status = statusPart({ started: SECOND });
+  state.status = statusDocument({ started: SECOND });
   t.match((await observer.read())?.run, { cause: 'unknown' }, 'the boot of this machine is not that of another one');
-  state.status = statusPart({ version: '2.0.0' });
+  state.status = statusDocument({ version: '2.0.0' });
   t.match((await observer.read())?.run, { cause: 'upgrade' });
 });
 
@@ -176,7 +177,7 @@ t.test('an observer that resumes with the same run reports no new run', async (t
 t.test('a run that ends while it is queried is not mistaken for the next one', async (t) => {
   const { manager, state, observer } = await rig(t);
   manager.onNow = () => {
-    if (manager.requests.length === 1) state.status = statusPart({ started: SECOND });
+    if (manager.requests.length === 1) state.status = statusDocument({ started: SECOND });
     else manager.run = { pid: 9, invocation: 'two', restarts: 1, controlGroup: null, cpuSeconds: null };
   };
   t.match(await observer.read(), { run: { started: SECOND, invocation: 'two', cause: 'first' }, reading: { started: SECOND } });
@@ -214,6 +215,8 @@ t.test('returns the open alerts of the observed node', async (t) => {
     severity,
     metric: 'cpu_percent',
     value: 1,
+    threshold: 1,
+    timestamp: FIRST,
     resolved,
   });
   const data = [

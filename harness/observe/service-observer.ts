@@ -1,7 +1,8 @@
-import type { StatusDocument } from '../../src/client/documents.ts';
+import { alertListSchema, type StatusDocument } from '../../src/client/documents.ts';
 import { type RestClient, ServiceRefused, ServiceUnreachable } from '../../src/client/rest.ts';
 import { type Alert, nodeOfAlertId } from '../../src/core/alerts/alert.ts';
 import type { Clocked, OpenAlert, ServiceEntry, ServiceReading } from '../record/entries.ts';
+import { isStatus } from './discover.ts';
 import { readControlGroup, readProcess } from './kernel-counters.ts';
 import type { KnownRun, RunsBetween, SupervisedRun, Supervisor } from './supervisor.ts';
 
@@ -98,7 +99,10 @@ export class ServiceObserver {
     let path: string | null = `/alerts?resolved=false&node=${encodeURIComponent(node)}&limit=${ALERTS_PER_PAGE}`;
     try {
       while (path !== null) {
-        const page: { body: { data: readonly Alert[] }; next: string | null } = await rest.page(path, { timeoutSeconds: TIMEOUT_SECONDS });
+        const page: { body: { data: readonly Alert[] }; next: string | null } = await rest.page(path, {
+          timeoutSeconds: TIMEOUT_SECONDS,
+          schema: alertListSchema,
+        });
         const own = page.body.data.filter(({ alert_id, resolved }) => !resolved && nodeOfAlertId(alert_id) === node);
         found.push(...own.map(({ alert_id, metric, severity }) => ({ alert_id, severity, metric })));
         path = page.next;
@@ -111,7 +115,8 @@ export class ServiceObserver {
 
   async #status(): Promise<StatusDocument | null> {
     try {
-      return await this.#options.rest.json<StatusDocument>('/status', { timeoutSeconds: TIMEOUT_SECONDS });
+      const status = await this.#options.rest.json<unknown>('/status', { timeoutSeconds: TIMEOUT_SECONDS });
+      return isStatus(status) ? status : null;
     } catch (error) {
       return nullIfUnavailable(error);
     }

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { backup, DatabaseSync } from 'node:sqlite';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as later } from 'node:timers/promises';
-import type { StatusDocument } from '../../src/client/documents.ts';
+import { type StatusDocument, statusDocumentSchema } from '../../src/client/documents.ts';
 import { inspectDatabase } from '../../src/client/inspect-database.ts';
 import { ServiceRefused, ServiceUnreachable } from '../../src/client/rest.ts';
 import { SNAPSHOT_HEADER } from '../../src/core/snapshot.ts';
@@ -66,7 +66,7 @@ export async function fetchDatabase(options: FetchOptions): Promise<Fetched> {
 /** Returns false if the service is not running. */
 async function fetchSnapshot({ dataFolder, rest, signal, space, target }: FetchOptions): Promise<boolean> {
   try {
-    const { storage } = await rest.json<StatusDocument>('/status', { signal });
+    const { storage } = await rest.json<StatusDocument>('/status', { signal, schema: statusDocumentSchema });
     if ((await resolved(storage.path)) !== (await resolved(join(dataFolder, DATABASE_FILE))))
       throw new NoDatabase(`the service at ${rest.base} has its database in ${storage.path}, not in ${dataFolder}; see --config and --url`);
     if (storage.state === 'degraded')

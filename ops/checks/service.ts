@@ -1,4 +1,4 @@
-import type { StatusDocument } from '../../src/client/documents.ts';
+import { alertListSchema, type StatusDocument, statusDocumentSchema } from '../../src/client/documents.ts';
 import { ServiceRefused, ServiceUnreachable } from '../../src/client/rest.ts';
 import { unitOfConfig } from '../../src/client/unit-limits.ts';
 import { type Alert, nodeOfAlertId, SEVERITIES, type Severity } from '../../src/core/alerts/alert.ts';
@@ -16,14 +16,13 @@ export async function readService({ rest, signal }: JobContext): Promise<Service
   const options = { timeoutSeconds: TIMEOUT_SECONDS, signal };
   const startedMs = performance.now();
   try {
-    const status = await rest.json<StatusDocument>('/status', options);
+    const status = await rest.json<StatusDocument>('/status', { ...options, schema: statusDocumentSchema });
     const seconds = (performance.now() - startedMs) / 1000;
-    if (!Array.isArray(status.nodes)) return { kind: 'unreachable', why: `${rest.base} is not edge-health` };
     const { CRITICAL, ERROR, WARNING } = status.open_alerts;
     if (CRITICAL + ERROR + WARNING === 0) return { kind: 'answer', status, seconds, openAlerts: [] };
     const local = status.nodes.find((node) => node.local)?.node_name ?? '';
     const path = `/alerts?resolved=false&node=${encodeURIComponent(local)}&limit=${ALERTS_READ}`;
-    const page = await rest.json<{ data: Alert[] }>(path, options).catch(() => null);
+    const page = await rest.json<{ data: Alert[] }>(path, { ...options, schema: alertListSchema }).catch(() => null);
     return { kind: 'answer', status, seconds, openAlerts: page?.data ?? null };
   } catch (error) {
     if (error instanceof ServiceRefused) return { kind: 'refused', why: error.message, httpStatus: error.status };

@@ -1,3 +1,4 @@
+import { alertListSchema } from '../../src/client/documents.ts';
 import { type RestClient, ServiceRefused, ServiceUnreachable } from '../../src/client/rest.ts';
 import type { Alert } from '../../src/core/alerts/alert.ts';
 
@@ -23,8 +24,8 @@ export class CursorUnknown extends Error {
 export async function changesAfter(rest: RestClient, cursor: string, signal: AbortSignal): Promise<ChangesPage> {
   const path = `/alerts?changes=true&after=${encodeURIComponent(cursor)}&limit=${PAGE}`;
   try {
-    const { body, next, cursor: after } = await rest.page<{ data?: Alert[] } | null>(path, { signal });
-    if (after === null || !Array.isArray(body?.data)) throw new ServiceUnreachable(`${rest.base}/alerts is not that of edge-health`);
+    const { body, next, cursor: after } = await rest.page<{ data: Alert[] }>(path, { signal, schema: alertListSchema });
+    if (after === null) throw new ServiceUnreachable(`${rest.base}/alerts is not that of edge-health`);
     return { changes: body.data, cursor: after, more: next !== null };
   } catch (error) {
     if (error instanceof ServiceRefused && error.code === 'cursor_ahead') throw new CursorUnknown(error.message);

@@ -1,7 +1,6 @@
 /** What the service returns about its nodes at one moment, with the clocks of this machine. */
 
-import type { StatusDocument } from '../../src/client/documents.ts';
-import { ServiceUnreachable } from '../../src/client/rest.ts';
+import { type StatusDocument, statusDocumentSchema } from '../../src/client/documents.ts';
 import { type Metric, toHundredths } from '../../src/core/metrics.ts';
 import { readBootId } from '../../src/core/platform/boot-id.ts';
 import { systemClocks } from '../../src/core/platform/clocks.ts';
@@ -54,11 +53,7 @@ export async function observe({ config, nowMs, rest, signal: ended }: JobContext
   let values: Observation['values'] = new Map();
   let reason: string | null = null;
   try {
-    const document = await rest.json<CollectedStatus>('/status', { signal });
-    const isStatus =
-      Array.isArray(document?.nodes) && [document.publish, document.open_alerts, document.storage, document.power].every(Boolean);
-    if (!isStatus) throw new ServiceUnreachable(`${rest.base}/status is not that of edge-health`);
-    status = document;
+    status = await rest.json<CollectedStatus>('/status', { signal, schema: statusDocumentSchema });
   } catch (error) {
     reason = reasonOf(error);
   }

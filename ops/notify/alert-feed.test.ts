@@ -30,7 +30,7 @@ async function following(t: Test, answers: { events: Answer; alerts: Answer }, g
     const data = recorded.slice(after, after + 2);
     const place = after + data.length;
     const more: Record<string, string> = place < recorded.length ? { link: `</alerts?changes=true&after=p${place}>; rel="next"` } : {};
-    response.writeHead(200, { 'last-event-id': `p${place}`, ...more }).end(JSON.stringify({ data: data.map(alert) }));
+    response.writeHead(200, { 'last-event-id': `p${place}`, ...more }).end(JSON.stringify({ data: data.map(alert), count: data.length }));
   };
   const seen = {
     asked,
@@ -66,7 +66,10 @@ async function following(t: Test, answers: { events: Answer; alerts: Answer }, g
   return seen;
 }
 
-const alert = (id: string): Partial<Alert> => ({ alert_id: id });
+const alert = (id: string): Alert => ({
+  ...{ alert_id: id, severity: 'WARNING', metric: 'cpu_percent', value: 85, threshold: 80 },
+  ...{ timestamp: '2026-03-04T05:06:07.000Z', resolved: false },
+});
 const stream = (response: ServerResponse, text = ''): void => {
   response.writeHead(200, { 'content-type': 'text/event-stream' }).write(`retry: 2000\n\n${text}`);
 };
@@ -164,7 +167,7 @@ t.test('polls alerts without the stream, each change once, and the stream contin
   const seen = await following(
     t,
     {
-      alerts: (_, response) => response.writeHead(200).end(JSON.stringify({ data: [alert('open')] })),
+      alerts: (_, response) => response.writeHead(200).end(JSON.stringify({ data: [alert('open')], count: 1 })),
       events: (request, response) => {
         if (isRefused) return refusals[count++ % refusals.length]?.(request, response);
         stream(response, `id: p9\nevent: alert\ndata: ${JSON.stringify(alert('live'))}\n\n`);
@@ -192,7 +195,7 @@ t.test('reads the changes that a resumed stream cannot deliver, and reports if t
   const seen = await following(
     t,
     {
-      alerts: (_, response) => response.writeHead(isReadable ? 200 : 503).end(JSON.stringify({ data: [] })),
+      alerts: (_, response) => response.writeHead(isReadable ? 200 : 503).end(JSON.stringify({ data: [], count: 0 })),
       events: (_, response) => {
         stream(response);
         response.end();
@@ -214,7 +217,7 @@ t.test('detects another database while polling as well', async (t) => {
   const seen = await following(
     t,
     {
-      alerts: (_, response) => response.writeHead(200).end(JSON.stringify({ data: [alert('open')] })),
+      alerts: (_, response) => response.writeHead(200).end(JSON.stringify({ data: [alert('open')], count: 1 })),
       events: (_, response) => response.writeHead(503).end(),
     },
     'unknown',

@@ -1,3 +1,4 @@
+import { alertListSchema } from '../../src/client/documents.ts';
 import { followEvents } from '../../src/client/event-stream.ts';
 import { type RestClient, ServiceRefused } from '../../src/client/rest.ts';
 import type { Alert } from '../../src/core/alerts/alert.ts';
@@ -153,7 +154,10 @@ async function readChanges(feed: AlertFeed): Promise<number> {
 async function openAlerts(rest: RestClient, signal: AbortSignal): Promise<Alert[]> {
   const open: Alert[] = [];
   for (let path: string | null = '/alerts?resolved=false&limit=1000'; path !== null; ) {
-    const { body, next }: { body: { data: Alert[] }; next: string | null } = await rest.page<{ data: Alert[] }>(path, { signal });
+    const { body, next }: { body: { data: Alert[] }; next: string | null } = await rest.page<{ data: Alert[] }>(path, {
+      signal,
+      schema: alertListSchema,
+    });
     open.push(...body.data);
     path = next;
   }

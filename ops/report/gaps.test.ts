@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import t, { type Test } from 'tap';
 import { RestClient } from '../../src/client/rest.ts';
 import { HOUR_MS, isoUtc, MINUTE_MS } from '../../src/core/time/time.ts';
+import { NODE, STORAGE, statusDocument } from '../../testkit/service/status-document.ts';
 import type { ServiceRow } from './collected.ts';
 import { rowGaps, type StoredSamples, storedGaps } from './gaps.ts';
 import type { Period } from './period.ts';
@@ -81,7 +82,8 @@ async function read(t: Test, stamps: readonly number[], events: readonly ClockEv
   const server = createServer(({ url = '' }, response) => {
     const { pathname, searchParams } = new URL(url, 'http://localhost');
     if (pathname === '/status') {
-      response.end(JSON.stringify({ nodes: [{ node_name: 'unit_7', local: true }], storage: { oldest_sample: isoUtc(FROM - HOUR_MS) } }));
+      const status = { nodes: [{ ...NODE, node_name: 'unit_7' }], storage: { ...STORAGE, oldest_sample: isoUtc(FROM - HOUR_MS) } };
+      response.end(JSON.stringify(statusDocument(status)));
       return;
     }
     const at = Number(searchParams.get('at') ?? 0);

@@ -1,6 +1,6 @@
 /** Gaps in the collected rows and in the samples that the service has stored. */
 import type { CoverageEvidence, CoverageGap } from '../../harness/engine/evidence.ts';
-import type { StatusDocument } from '../../src/client/documents.ts';
+import { type StatusDocument, statusDocumentSchema } from '../../src/client/documents.ts';
 import { storedTimes } from '../../src/client/history.ts';
 import { type RestClient, ServiceRefused, ServiceUnreachable } from '../../src/client/rest.ts';
 import { isoUtc, roundToMilliseconds } from '../../src/core/time/time.ts';
@@ -77,7 +77,7 @@ export async function storedGaps(
   { events, nowMs, signal }: { readonly events: readonly ClockEvent[]; readonly nowMs: number; readonly signal: AbortSignal },
 ): Promise<StoredSamples> {
   try {
-    const { nodes, storage } = await rest.json<StatusDocument>('/status', { signal });
+    const { nodes, storage } = await rest.json<StatusDocument>('/status', { signal, schema: statusDocumentSchema });
     const local = nodes.find((of) => of.local)?.node_name;
     if (local !== node) return { gaps: null, problem: `the service at ${rest.base} is ${local}, not ${node}` };
     const oldestMs = Date.parse(storage.oldest_sample ?? '');

@@ -7,6 +7,7 @@ import type { Criterion } from '../../harness/engine/judgement.ts';
 import type { ReportDocument } from '../../harness/report/document.ts';
 import { HOUR_MS, isoUtc, MINUTE_MS } from '../../src/core/time/time.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
+import { NODE, STORAGE, statusDocument } from '../../testkit/service/status-document.ts';
 import { NOT_THERE } from '../collect/testing/context.ts';
 import { collect, type Made, make, reportOf, rowsOf, value, write } from './testing/made.ts';
 import { END, type Minute, perfectWeek, START, writeWeek } from './testing/week.ts';
@@ -20,8 +21,8 @@ const verdicts = ({ of }: Made): string =>
 async function serviceWith(t: Test, stamps: readonly number[], { node = 'unit_7', oldestMs = START - HOUR_MS } = {}): Promise<string> {
   const server = createServer(({ url = '' }, response) => {
     if (url === '/status') {
-      const status = { nodes: [{ node_name: node, local: true }], storage: { oldest_sample: isoUtc(oldestMs) } };
-      response.end(JSON.stringify(status));
+      const status = { nodes: [{ ...NODE, node_name: node }], storage: { ...STORAGE, oldest_sample: isoUtc(oldestMs) } };
+      response.end(JSON.stringify(statusDocument(status)));
       return;
     }
     const { searchParams } = new URL(url, 'http://localhost');

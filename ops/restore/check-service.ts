@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as later } from 'node:timers/promises';
-import type { AggregateDocument, StatusDocument } from '../../src/client/documents.ts';
+import { type AggregateDocument, aggregateSchema, type StatusDocument, statusDocumentSchema } from '../../src/client/documents.ts';
 import type { RestClient } from '../../src/client/rest.ts';
 import { DAY_MS, isoUtc, MINUTE_MS } from '../../src/core/time/time.ts';
 import { DATABASE_FILE } from '../backup/database.ts';
@@ -23,7 +23,8 @@ const COUNTED_MS = 80 * DAY_MS;
 /** The number of samples that a running service has of a node in a range, which excludes its end. */
 async function samplesOf(rest: RestClient, range: { node: string; from: string; to: string }, signal?: AbortSignal): Promise<number> {
   const options = { timeoutSeconds: 60, ...(signal && { signal }) };
-  return (await rest.json<AggregateDocument>(`/health/aggregate?${new URLSearchParams(range)}`, options)).samples_received;
+  return (await rest.json<AggregateDocument>(`/health/aggregate?${new URLSearchParams(range)}`, { ...options, schema: aggregateSchema }))
+    .samples_received;
 }
 
 /** Waits until the service returns its own sample and its storage is ok; after `seconds`, throws an error that gives the reason. */
@@ -32,7 +33,7 @@ async function waitForService(rest: RestClient, seconds: number): Promise<Status
   for (;;) {
     try {
       await rest.json('/health');
-      const status = await rest.json<StatusDocument>('/status');
+      const status = await rest.json<StatusDocument>('/status', { schema: statusDocumentSchema });
       if (status.storage.state === 'ok') return status;
       throw new Error(`its storage is ${status.storage.state}: ${status.storage.error}`);
     } catch (error) {
@@ -74,7 +75,7 @@ export async function samplesSince({ database, made }: Manifest, { dataFolder, n
   if (Date.parse(made) >= nowMs()) return null;
   const to = isoUtc(nowMs() + MINUTE_MS);
   try {
-    const { nodes } = await rest.json<{ nodes: { node_name: string }[] }>('/status', { signal });
+    const { nodes } = await rest.json<StatusDocument>('/status', { signal, schema: statusDocumentSchema });
     let samples = 0;
     for (const { node_name } of nodes) samples += await samplesOf(rest, { node: node_name, from: made, to }, signal);
     return samples;

@@ -7,7 +7,7 @@ import { markLookAlike } from '../core/look-alike.ts';
 import { exchange } from '../core/platform/local-socket.ts';
 import { alignedRows, printJson, printLines, printProblem } from '../core/platform/output.ts';
 import { printable } from '../core/text.ts';
-import type { StatusDocument } from '../http/api/schema.ts';
+import { type StatusDocument, statusDocumentSchema } from '../http/api/schema.ts';
 import type { ControlAnswer, ControlRequest } from '../system/control-socket.ts';
 import { UsageError } from './arguments.ts';
 import { type Command, EXIT } from './command.ts';
@@ -46,7 +46,7 @@ Exit codes: 0 done, 1 not forgotten, 64 wrong usage, 69 service not reachable, 7
     let document: StatusDocument;
     try {
       service = serviceOf((loaded.ok ? loaded.config : DEFAULT_CONFIG).rest, url ?? localService(file, process.env));
-      document = await service.json<StatusDocument>('/status');
+      document = await service.json<StatusDocument>('/status', { schema: statusDocumentSchema });
     } catch (error) {
       const { cause, message } = error as Error & { cause?: { code?: string } };
       if (error instanceof ServiceRefused && error.code === 'unauthorized' && isUnreadable(loaded))

@@ -9,7 +9,7 @@ import { METRICS } from '../core/metrics.ts';
 import { alignedRows, printJson, printLines, printProblem } from '../core/platform/output.ts';
 import { permissionProblem } from '../core/platform/permission.ts';
 import { formatDuration } from '../core/time/duration.ts';
-import type { StatusDocument } from '../http/api/schema.ts';
+import { alertListSchema, healthStatusSchema, type StatusDocument, statusDocumentSchema } from '../http/api/schema.ts';
 import type { Command } from './command.ts';
 
 /** Nagios-compatible exit codes of `status`. */
@@ -70,12 +70,12 @@ interface Answers {
 
 async function readAnswers(service: RestClient): Promise<Answers> {
   const [status, health, alerts] = await Promise.all([
-    service.json<StatusDocument>('/status'),
-    service.json<HealthStatus>('/health').catch((error: Error) => {
+    service.json<StatusDocument>('/status', { schema: statusDocumentSchema }),
+    service.json<HealthStatus>('/health', { schema: healthStatusSchema }).catch((error: Error) => {
       if (error instanceof ServiceRefused && error.code === 'no_sample_yet') return null;
       throw error;
     }),
-    service.json<{ data: Alert[] }>('/alerts?resolved=false'),
+    service.json<{ data: Alert[] }>('/alerts?resolved=false', { schema: alertListSchema }),
   ]);
   return { status, health, alerts: alerts.data };
 }

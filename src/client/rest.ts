@@ -1,5 +1,6 @@
 import * as http from 'node:http';
 import { urlToHttpOptions } from 'node:url';
+import * as v from 'valibot';
 import type { Config } from '../config/schema.ts';
 import { readRegularFileSync } from '../core/files/regular-file.ts';
 
@@ -46,6 +47,8 @@ export interface RequestOptions {
   readonly signal?: AbortSignal;
   /** A longer body is refused; default 32 MB. */
   readonly maxBytes?: number;
+  /** Schema of the body (documents.ts). Another program may respond at an address with any JSON. */
+  readonly schema?: v.GenericSchema;
 }
 
 export interface Page<T> {
@@ -93,12 +96,16 @@ export class RestClient {
 
   /** The parsed body, the path of the next page, and the cursor after this one (Last-Event-ID); null if the response has none. */
   async page<T>(path: string, options: RequestOptions = {}): Promise<Page<T>> {
-    const { body, ...page } = await this.textPage(path, options);
+    const { body: text, ...page } = await this.textPage(path, options);
+    let body: unknown;
     try {
-      return { ...page, body: JSON.parse(body) as T };
+      body = JSON.parse(text);
     } catch {
       throw new ServiceUnreachable(`${this.base}${path} does not answer with JSON: is it edge-health?`);
     }
+    const member = options.schema && unexpectedMember(body, options.schema);
+    if (member != null) throw new ServiceUnreachable(`${this.base}${path} is not a response of edge-health: ${member} is missing or wrong`);
+    return { ...page, body: body as T };
   }
 
   /** The same, with the unparsed body. */
@@ -164,6 +171,12 @@ export class RestClient {
   #unreachable(path: string, error: NodeJS.ErrnoException): ServiceUnreachable {
     return new ServiceUnreachable(`${this.base}${path}: ${error.code ?? error.message}`, { cause: error });
   }
+}
+
+/** The first member of a body that is missing or of another type; null: none. Further members are allowed: a later version may have them. */
+function unexpectedMember(body: unknown, schema: v.GenericSchema): string | null {
+  const issue = v.safeParse(schema, body).issues?.find(({ expected, kind }) => kind === 'schema' && expected !== 'never');
+  return issue ? (v.getDotPath(issue) ?? 'its content') : null;
 }
 
 /** A client for a service, with the token of a configuration. `base`: as in RestOptions. Throws if the token cannot be read. */

@@ -9,6 +9,7 @@ import { readArchive } from '../../ops/backup/read-archive.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { BackupSite } from '../../testkit/ops/backup-site.ts';
 import { ROOT, RunningService } from '../../testkit/service/service.ts';
+import { STORAGE, statusDocument } from '../../testkit/service/status-document.ts';
 
 const NAME = /^edge-health_\d{8}T\d{6}Z\.tar\.zst$/;
 
@@ -72,8 +73,14 @@ t.test('a backup without a database is an error, but contains the rest', async (
   await t.test('the store is degraded', async (t) => {
     const site = new BackupSite(t);
     site.fill(60);
-    const storage = { path: join(site.dataFolder, 'edge-health.db'), state: 'degraded', error: 'disk I/O error', size_bytes: 1 };
-    site.url = await standIn(t, (_, response) => response.end(JSON.stringify({ storage })));
+    const storage = {
+      ...STORAGE,
+      path: join(site.dataFolder, 'edge-health.db'),
+      state: 'degraded' as const,
+      error: 'disk I/O error',
+      size_bytes: 1,
+    };
+    site.url = await standIn(t, (_, response) => response.end(JSON.stringify(statusDocument({ storage }))));
     const { outcome, text } = await site.backup();
     t.equal(outcome.status, 'CRITICAL');
     t.match(
@@ -100,8 +107,8 @@ t.test('a backup without a database is an error, but contains the rest', async (
   await t.test('the service uses another data folder', async (t) => {
     const site = new BackupSite(t);
     site.fill(60);
-    const storage = { path: '/somewhere/else/edge-health.db', state: 'ok', error: null, size_bytes: 1 };
-    site.url = await standIn(t, (_, response) => response.end(JSON.stringify({ storage })));
+    const storage = { ...STORAGE, path: '/somewhere/else/edge-health.db', size_bytes: 1 };
+    site.url = await standIn(t, (_, response) => response.end(JSON.stringify(statusDocument({ storage }))));
     t.match((await site.backup()).text, /WITHOUT a database: the service at .* has its database in \/somewhere\/else/);
   });
   await t.test('the service requires a token', async (t) => {
@@ -126,10 +133,10 @@ t.test('a backup without a database is an error, but contains the rest', async (
 t.test('the backup reports that the service has not enough disk space for a snapshot', async (t) => {
   const site = new BackupSite(t);
   site.fill(60);
-  const storage = { path: join(site.dataFolder, 'edge-health.db'), state: 'ok', error: null, size_bytes: 1 };
+  const storage = { ...STORAGE, path: join(site.dataFolder, 'edge-health.db'), size_bytes: 1 };
   const problem = { code: 'insufficient_storage', detail: '1 MB free, 9 MB needed' };
   site.url = await standIn(t, (request, response) => {
-    if (request.url === '/status') response.end(JSON.stringify({ storage }));
+    if (request.url === '/status') response.end(JSON.stringify(statusDocument({ storage })));
     else response.writeHead(507).end(JSON.stringify(problem));
   });
   const { outcome, text } = await site.backup();
@@ -142,11 +149,11 @@ t.test('an interrupted snapshot is requested again', async (t) => {
   const site = new BackupSite(t);
   site.fill(600);
   const database = readFileSync(join(site.dataFolder, 'edge-health.db'));
-  const storage = { path: join(site.dataFolder, 'edge-health.db'), state: 'ok', error: null, size_bytes: database.length };
+  const storage = { ...STORAGE, path: join(site.dataFolder, 'edge-health.db'), size_bytes: database.length };
   let asked = 0;
   site.url = await standIn(t, (request, response) => {
     if (request.url === '/status') {
-      response.end(JSON.stringify({ storage }));
+      response.end(JSON.stringify(statusDocument({ storage })));
       return;
     }
     asked += 1;
@@ -174,7 +181,7 @@ t.test('an interrupted snapshot is requested again', async (t) => {
     pauseMs: 1,
   });
   held.close();
-  t.match(busy, { source: null, reason: /another process has the database .* open, but the service does not respond/ });
+  t.match(busy, { source: null, reason: /another process has the database .* open, but no service responds/ });
 });
 
 t.test('secrets are left out and listed', async (t) => {

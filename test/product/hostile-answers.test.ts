@@ -14,7 +14,7 @@ import { ROOT } from '../../testkit/service/service.ts';
 
 const HOSTILE = '\u202e\x1b]0;x\x07\x1b[2J\r\n<0>forged\n\u2028\u00a0\ufeff';
 /** Words that the commands interpret, and times. */
-const KEPT = /^([A-Z]+|[a-z_]+|\d{4}-\d\d-\d\dT.*)$/;
+const KEPT = /^([A-Z]+|[a-z_-]+|\d{4}-\d\d-\d\dT.*)$/;
 
 function poisoned(value: unknown): unknown {
   if (typeof value === 'string') return KEPT.test(value) ? value : `${value}${HOSTILE}`;
@@ -44,9 +44,9 @@ await once(server, 'listening');
 t.teardown(() => server.close());
 const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 
-function printed(...argv: string[]): Promise<{ stdout: string; stderr: string }> {
+function printed(...argv: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
   return new Promise((resolve) => {
-    execFile(join(ROOT, 'bin/edge-health'), argv, (_, stdout, stderr) => resolve({ stdout, stderr }));
+    const child = execFile(join(ROOT, 'bin/edge-health'), argv, (_, stdout, stderr) => resolve({ code: child.exitCode, stdout, stderr }));
   });
 }
 
@@ -81,6 +81,48 @@ t.test('status, nodes and the checks of operations print no control characters',
     }
   }
   t.match((await printed('nodes', '--url', url)).stdout, /robot\\u\{202e\}\\x1b\]0;x/);
+});
+
+/** Bodies that another program may send. */
+const FOREIGN: readonly unknown[] = [
+  null,
+  {},
+  { status: 'OK' },
+  { ...status, nodes: [{ local: true }] },
+  { ...status, status: 'up' },
+  { ...status, storage: null },
+];
+
+t.test('JSON of another program is refused in one line', async (t) => {
+  const file = join(temporaryFolder(t), 'config.yaml');
+  const data = join(temporaryFolder(t), 'data');
+  writeFileSync(file, stringify({ storage: { path: data } }));
+  let body: unknown;
+  const other = createServer((_, response) => response.end(JSON.stringify(body))).listen(0, '127.0.0.1');
+  await once(other, 'listening');
+  t.teardown(() => other.close());
+  const at = ['--url', `http://127.0.0.1:${(other.address() as AddressInfo).port}`];
+  const refused = /\/(status|health|alerts)\S* is not a response of edge-health: \S+( content)? is missing or wrong/;
+  for (body of FOREIGN) {
+    const [found, json, nodes, check, ...jobs] = await Promise.all([
+      printed('status', ...at),
+      printed('status', '--json', ...at),
+      printed('nodes', ...at),
+      printed('ops', 'health_check', '--config', file, ...at),
+      ...['collect_metrics', 'collect_alerts'].map((job) => printed('ops', job, '--config', file, ...at, '--dry-run')),
+    ]);
+    const shown = JSON.stringify(body).slice(0, 60);
+    t.match(found, { code: 3, stdout: '' }, shown);
+    t.equal(lines(found.stderr).length, 1, found.stderr);
+    t.match(found.stderr, refused);
+    t.match(JSON.parse(json.stdout), { reachable: false, error: refused });
+    t.match(nodes, { code: 69, stdout: '', stderr: refused }, shown);
+    t.match(check.stdout, /no response \(.* is not a response of edge-health/);
+    for (const { stderr, stdout } of jobs) {
+      t.match(stdout, /is not a response of edge-health/);
+      t.notMatch(stderr + stdout, /^\s+at /m);
+    }
+  }
 });
 
 t.test('errors of a configuration print no control characters', async (t) => {

@@ -12,6 +12,7 @@ import { EventReader } from '../../testkit/service/events.ts';
 import { NO_SHUTDOWN, statusOf } from '../../testkit/service/remote-nodes.ts';
 import { Scene } from '../../testkit/service/safe-shutdown.ts';
 import { ROOT } from '../../testkit/service/service.ts';
+import { statusDocument } from '../../testkit/service/status-document.ts';
 
 // Tests how a safe shutdown is reported: /events, /status and the command line.
 
@@ -121,24 +122,14 @@ t.test('events are sent to every reader that requested them, whichever node it f
   t.same(received(resumed), [2, 3].map(progress), 'after the last one that was received');
 });
 
-/** Members of /status that the command prints besides. */
-const DOCUMENT = {
-  status: 'OK',
-  version: '0',
-  uptime_seconds: 5,
-  host: null,
-  nodes: [],
-  publish: { configured_hertz: 1, measured_hertz: null, samples: 1, missed: 0 },
-  power: { undervoltage: null },
-  storage: { state: 'ok', error: null, size_bytes: 1, max_bytes: 2, quarantined: [] },
-  ros: { transport: 'embedded', reason: 'no ROS 2', observing: false, observers: ['robot2', 'robot3'] },
-  config: { restart_needed: [] },
-};
-
 /** The output of `edge-health status` for a service with this state. */
 async function printed(t: Test, shutdown: StatusDocument['shutdown']): Promise<string> {
+  const ros = { ...statusDocument().ros, observing: false, observers: ['robot2', 'robot3'] };
   const server = createServer((request, response) => {
-    const answers: Record<string, unknown> = { '/status': { ...DOCUMENT, shutdown }, '/health': { cpu_percent: 1 } };
+    const answers: Record<string, unknown> = {
+      '/status': { ...statusDocument({ shutdown }), ros },
+      '/health': statusOf('robot', Date.now()),
+    };
     response.end(JSON.stringify(answers[request.url ?? ''] ?? { data: [], count: 0 }));
   });
   await new Promise<void>((resolve) => {
