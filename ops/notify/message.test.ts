@@ -12,6 +12,13 @@ const ajv = new Ajv2020({ allErrors: true, strict: true, allowUnionTypes: true }
 (addFormats as unknown as (instance: Ajv2020) => void)(ajv);
 const validate = ajv.compile(schema);
 
+t.test('a node name that can be mistaken for another one is spelled', async (t) => {
+  const message = messageOf(facts, [line('raised', 'CRITICAL', 'm\u043en'), line('resolved', 'WARNING', 'm\u043en', 'disk_percent')], []);
+  const text = plainText(message);
+  t.match(text, 'temperature of m\u043en (m\\u{43e}n) is ');
+  t.match(text, 'disk usage of m\u043en (m\\u{43e}n): resolved');
+});
+
 t.test('a message contains what, where, how much, since when, what to do and where to look', async (t) => {
   const message = messageOf(
     facts,

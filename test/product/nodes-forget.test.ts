@@ -91,6 +91,20 @@ t.test('a node is listed, forgotten with its alerts on request, and listed again
 const AS_USER = process.geteuid?.() === 0 ? ['unshare', '--user'] : [];
 const cannotBecomeUser = AS_USER.length > 0 && spawnSync('unshare', ['--user', 'true']).status !== 0 && 'no user namespaces here';
 
+t.test('the list shows the addresses of a name conflict, and the spelling of a name that can be mistaken', async (t) => {
+  const service = await startInProcess(t, temporaryFolder(t));
+  const name = 'm\u043en';
+  await service.run(8, () => {
+    for (const address of ['10.0.0.2', '10.0.0.3'])
+      service.remoteNodes.onHealthStatus(statusOf(name, service.clocks.wallMs, { cpu_percent: Number(address.at(-1)) }), {
+        participant: address,
+        address,
+      });
+  });
+  const { stdout } = await nodes(service, []);
+  t.match(stdout, /^m\u043en \(m\\u\{43e\}n\) +remote .* published by several machines: 10\.0\.0\.2, 10\.0\.0\.3$/m);
+});
+
 t.test('only the file permissions of the socket decide who can use it', { skip: cannotBecomeUser }, async (t) => {
   const service = await startIn(t, temporaryFolder(t));
   const { control_socket: path } = await service.json<StatusDocument>('/status');

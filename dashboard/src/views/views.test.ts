@@ -103,6 +103,15 @@ t.test('node names are rendered as text, whatever they contain', async (t) => {
   }
 });
 
+t.test('a name that can be mistaken for another one is shown with its spelling', async (t) => {
+  const name = 'm\u043en';
+  for (const address of ['#/wall', `#/nodes/${encodeURIComponent(name)}`, '#/alerts']) {
+    const text = textOf(markupOf({ address, nodes: [statusOf('mon'), statusOf(name)], alerts: [alert(name, 'cpu_percent')] }));
+    t.match(text, `${name} (m\\u{43e}n)`, address);
+    t.notMatch(text, 'mon (');
+  }
+});
+
 t.test('the page uses the language and number format of the browser', async (t) => {
   const nodes = [statusOf('pi'), statusOf('robot-3', { status: 'CRITICAL', cpu_percent: 97.6 })];
   t.match(textOf(markupOf({ address: '#/wall', nodes, languages: ['de-AT', 'en'] })), /2 Knoten: 1 KRITISCH, 1 OK/);

@@ -19,6 +19,13 @@ t.test('a message is written with its fields', async (t) => {
   t.equal(formatLine(false, 'error', 'failed', { path: 'C:\\x y' }), 'error: failed path="C:\\\\x y"\n');
 });
 
+t.test('the name of a node that can be mistaken for another one is spelled', async (t) => {
+  const node = 'm\u043en';
+  t.equal(formatLine(false, 'info', 'discovered', { node }), `discovered node="${node} (m\\\\u{43e}n)"\n`);
+  t.match(formatLine(false, 'info', 'raised', { alert_id: `${node}/cpu_percent/1` }), '(m\\\\u{43e}n/cpu_percent/1)');
+  t.equal(formatLine(false, 'info', 'raised', { alert_id: 'робот/cpu_percent/1' }), 'raised alert_id=робот/cpu_percent/1\n');
+});
+
 t.test('no text can begin another line with its own priority or control a terminal', async (t) => {
   t.equal(
     formatLine(true, 'notice', 'node left\n<0>forged', { node: 'a\u202eb\x1b[2J', by: 'x y\n<0>forged\u2028\x85' }),
