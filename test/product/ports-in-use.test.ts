@@ -69,10 +69,10 @@ async function holdPorts(t: Test, address: string, numbers: readonly number[]): 
 t.test('while the ports of the ROS 2 graph are in use the service raises an ERROR, and joins once they are free', async (t) => {
   const domain = await reserveDomain(t);
   const cases = {
-    'the shared port': await holdPorts(t, MULTICAST_GROUP, [ports.metaMulticast(domain)]),
-    'the port of each participant': null,
+    'held by a program that does not share it': await holdPorts(t, MULTICAST_GROUP, [ports.metaMulticast(domain)]),
+    'no free port for another participant': null,
   };
-  for (const [name, held] of Object.entries(cases)) {
+  for (const [problem, held] of Object.entries(cases)) {
     const release =
       held ??
       (await holdPorts(
@@ -83,7 +83,7 @@ t.test('while the ports of the ROS 2 graph are in use the service raises an ERRO
     const config = { ros: { transport: 'embedded', domain_id: domain, discovery_range: 'LOCALHOST' }, alerts: ALERTS };
     const service = await startIn(t, temporaryFolder(t), { config });
     await service.logged(/alert ERROR metric=ros_graph /);
-    t.match((await service.json<StatusDocument>('/status')).ros.problem, /cannot join the ROS 2 graph: /, name);
+    t.match((await service.json<StatusDocument>('/status')).ros.problem, problem);
     release();
     await service.logged(/alert resolved metric=ros_graph /);
     t.match(await alertsOf(service, 'ros_graph'), [{ severity: 'ERROR', resolved: true }], 'one episode');

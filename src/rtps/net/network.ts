@@ -235,9 +235,10 @@ export class UdpNetwork implements Network {
         // Only addresses are used, never names; the default lookup would delay each send by a turn of the event loop.
         lookup: (address, _options, done) => done(null, address, 4),
       });
-      const fail = (error: Error): void => {
+      const fail = (error: NodeJS.ErrnoException): void => {
         socket.close();
-        reject(error);
+        const isHeld = isGroup && error.code === 'EADDRINUSE';
+        reject(isHeld ? new Error(`UDP port ${port} is held by a program that does not share it; stop it, or use another domain`) : error);
       };
       socket.once('error', fail);
       socket.on('message', (datagram, source) => {
