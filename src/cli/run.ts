@@ -31,6 +31,7 @@ import { type Command, EXIT } from './command.ts';
 
 /** Time for a start in progress to complete after SIGTERM, before the process is killed. */
 const START_GRACE_MS = 5000;
+const ANNOUNCE_AGAIN_MS = 5000;
 
 export const run: Command = {
   summary: 'Run the monitor until SIGTERM or Ctrl-C',
@@ -117,10 +118,7 @@ Exit codes: 0 stopped by a signal, 1 failed, 64 wrong usage, 75 data folder in u
     try {
       const port = (await service.start())?.port;
       hasStarted = true;
-      if (folder !== null)
-        await announceService(folder, file).catch((error: Error) =>
-          logger.log('error', 'service not announced; commands of this machine need --url', { error: error.message }),
-        );
+      if (folder !== null) await announce(folder, file, logger);
       const { host: given } = config.rest;
       const host = given === null || given === '0.0.0.0' || given === '::' ? 'localhost' : given;
       const at = port === undefined ? 'none yet' : `http://${host.includes(':') ? `[${host}]` : host}:${port}/`;
@@ -156,6 +154,17 @@ function restartForRos({ ros }: Config, data: string, { log }: Logger): void {
     process.execve(process.execPath, [process.execPath, ...process.execArgv, ...process.argv.slice(1)], environment);
   } catch (error) {
     log('warning', 'cannot restart with the libraries of edge_health_interfaces', { error: (error as Error).message });
+  }
+}
+
+/** Announces the service to the commands of this machine; while that fails, as on a full /run, again and again. Never rejects. */
+async function announce(folder: string, file: string, logger: Logger, isFirst = true): Promise<void> {
+  try {
+    await announceService(folder, file);
+    if (!isFirst) logger.log('notice', 'service announced');
+  } catch (error) {
+    if (isFirst) logger.log('error', 'service not announced; commands of this machine need --url', { error: (error as Error).message });
+    setTimeout(() => void announce(folder, file, logger, false), ANNOUNCE_AGAIN_MS).unref();
   }
 }
 

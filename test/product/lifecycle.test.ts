@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import t from 'tap';
 import type { HealthStatus } from '../../src/core/health-status.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
@@ -74,4 +75,16 @@ t.test('one process samples in order; SIGTERM and SIGINT write pending data and 
     t.same((await times()).slice(0, known.length), known, 'all of them are still there');
     await service.until<StatusDocument>('/status', ({ publish }) => publish.samples > 0);
   }
+});
+
+t.test('a service whose file cannot be written at first is announced as soon as it can', async (t) => {
+  const folder = temporaryFolder(t);
+  const run = join(folder, 'run');
+  // A folder in the place of the file, which cannot be replaced.
+  mkdirSync(join(run, 'service.json', 'in-use'), { recursive: true });
+  const service = await startIn(t, folder, { environment: { RUNTIME_DIRECTORY: run } });
+  await service.logged(/error: service not announced/);
+  rmSync(join(run, 'service.json'), { recursive: true });
+  await service.logged(/notice: service announced/);
+  t.equal((JSON.parse(readFileSync(join(run, 'service.json'), 'utf8')) as { pid: number }).pid, service.pid);
 });
