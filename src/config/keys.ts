@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import * as v from 'valibot';
+import { isVisible } from '../core/text.ts';
 import { CRON_ALLOWED, isTimeZone, scheduleProblem } from './cron.ts';
 
 /** Metadata of a configuration key beyond its type, range and default. */
@@ -23,7 +24,8 @@ export const between = (min: number, max: number) => v.pipe(v.number(), v.finite
 export const integer = (min: number, max: number) => v.pipe(v.number(), v.integer(), v.minValue(min), v.maxValue(max));
 /** Texts appear in logs, in alerts and on the graph. A character that is invisible there was entered or copied by mistake. */
 export const visible = v.rawCheck<string>(({ addIssue, dataset }) => {
-  if (dataset.typed && /\p{C}/u.test(dataset.value)) addIssue({ message: 'without control and invisible characters' });
+  if (dataset.typed && dataset.value !== '' && !isVisible(dataset.value))
+    addIssue({ message: 'without control and invisible characters, and not only spaces' });
 });
 export const text = v.pipe(v.string(), v.minLength(1), v.maxLength(4096), visible);
 

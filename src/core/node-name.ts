@@ -1,14 +1,16 @@
+import { DRAWN_AS_BLANK } from './text.ts';
+
 export const MAX_NODE_NAME = 64;
 
 /** For error messages. */
 export const NODE_NAME_ALLOWED = `1 to ${MAX_NODE_NAME} letters, digits, spaces and _ - . /, no space at either end`;
 
 /**
- * Letters and digits of any script except invisible ones (Hangul fillers, variation selectors): two names that look the same must not be
+ * Letters and digits of any script except invisible ones (Hangul fillers, variation selectors), beginning with no mark: two names that look the same must not be
  * two nodes, and no name may control a terminal or change the writing direction.
  */
 export const NODE_NAME = new RegExp(
-  String.raw`^(?! )[[\p{L}\p{M}\p{N} _.\/\-]--\p{Default_Ignorable_Code_Point}]{1,${MAX_NODE_NAME}}(?<! )$`,
+  String.raw`^(?![ \p{M}])[[\p{L}\p{M}\p{N} _.\/\-]--[${DRAWN_AS_BLANK}]]{1,${MAX_NODE_NAME}}(?<! )$`,
   'v',
 );
 

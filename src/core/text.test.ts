@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { runs, SEED } from '../../testkit/effort.ts';
-import { anyText } from '../../testkit/text.ts';
-import { printable, printableJson, withoutUrlPaths } from './text.ts';
+import { anyText, BLANKS } from '../../testkit/text.ts';
+import { isNodeName } from './node-name.ts';
+import { isVisible, printable, printableJson, withoutUrlPaths } from './text.ts';
 
 const EFFORT = { numRuns: runs(300, 5000), seed: SEED };
 /** Contains no character that controls a terminal, is invisible, or looks like a space. */
@@ -34,6 +35,17 @@ t.test('each kind of character has its escape', async (t) => {
   t.equal(printable('\u202e\u2066\u200b\ufeff\u2028\u{e0001}\ud800'), '\\u{202e}\\u{2066}\\u{200b}\\u{feff}\\u{2028}\\u{e0001}\\u{d800}');
   t.equal(printable('a\u00a0b\u3000c\u2800d\u3164e'), 'a\\xa0b\\u{3000}c\\u{2800}d\\u{3164}e', 'what is drawn as a space');
   t.equal(printableJson({ 'a\u202e': '\x1b\u{e0001}\ud800\n' }), '{"a\\u202e":"\\u001b\\udb40\\udc01\\ud800\\n"}');
+});
+
+t.test('no character that is drawn as a blank is visible, by itself or within a text', async (t) => {
+  for (const blank of BLANKS) {
+    const code = String(blank.codePointAt(0)?.toString(16));
+    t.notOk(isVisible(blank) || isVisible(`a${blank}b`), code);
+    t.notMatch(printable(`a${blank}b`), blank, code);
+    t.notOk(isNodeName(`a${blank}b`), `node ${code}`);
+  }
+  for (const text of ['', ' ', '\u0301', ' \u0301']) t.notOk(isVisible(text) || isNodeName(text), JSON.stringify(text));
+  for (const text of ['a b', 'e\u0301', '運用', '🤖', '-', 'ก็', 'हिन्दी']) t.ok(isVisible(text), text);
 });
 
 t.test('printable text is truncated at a character boundary', async (t) => {

@@ -1,9 +1,20 @@
 /**
- * Characters that must be escaped in terminals, logs and headers: control characters; format characters, which change the writing
- * direction or have no width; lone surrogates, unassigned and private characters; every blank other than the space, and characters drawn
- * as blanks.
+ * Letters, marks and symbols that are drawn as blanks: those to ignore where they are not supported, such as the Hangul fillers; the empty
+ * Braille pattern; blanks of musical notes and hieroglyphs; the Khitan filler; the place of an object. For the class of a regular expression.
  */
-const HIDDEN = /[[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\u{2800}]--[ ]]/gv;
+export const DRAWN_AS_BLANK = String.raw`\p{Default_Ignorable_Code_Point}\u{2800}\u{1d159}\u{13441}\u{13442}\u{16fe4}\u{fffc}`;
+/**
+ * Characters that must be escaped in terminals, logs and headers: control characters; format characters, which change the writing
+ * direction or have no width; lone surrogates, unassigned and private characters; every blank other than the space.
+ */
+const HIDDEN = new RegExp(String.raw`[[\p{C}\p{Z}${DRAWN_AS_BLANK}]--[ ]]`, 'gv');
+/** A mark alone, such as an accent, is drawn on a blank. */
+const SEEN = /[\p{L}\p{N}\p{P}\p{S}]/u;
+
+/** Whether a text has only visible characters and spaces, and not only spaces. */
+export function isVisible(text: string): boolean {
+  return text.search(HIDDEN) < 0 && SEEN.test(text);
+}
 
 const SHORT: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' };
 

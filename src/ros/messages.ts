@@ -2,6 +2,7 @@ import { type Alert, nodeOfAlertId, SEVERITIES, type Severity, STATUSES, type St
 import type { HealthStatus } from '../core/health-status.ts';
 import type { Reading } from '../core/metrics.ts';
 import { isNodeName, NODE_NAME_ALLOWED } from '../core/node-name.ts';
+import { isVisible } from '../core/text.ts';
 import { isoUtc } from '../core/time/time.ts';
 import type { HealthStatusMessage } from './interfaces.generated.ts';
 
@@ -68,8 +69,6 @@ const MAX_ALERT_ID = 512;
 const MAX_QUANTITY = 1e9;
 const MAX_DISK_METRIC = 256;
 const METRIC = /^[A-Za-z0-9_./-]{1,64}$/;
-/** Letters, marks, digits, punctuation, symbols and the plain space; no line breaks and no control characters. */
-const PRINTABLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]+$/u;
 /** ISO 8601 with a zone; fractions to nanoseconds. */
 const INSTANT = /^(\d{4})-(\d{2})-(\d{2})T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|[+-]\d{2}:\d{2})$/;
 const END_OF_YEARS_MS = Date.UTC(10_000, 0);
@@ -124,7 +123,7 @@ function matching(name: string, value: unknown, pattern: RegExp, allowed: string
 }
 
 function printable(name: string, value: unknown, max: number): string {
-  const fits = typeof value === 'string' && value.length <= max && PRINTABLE.test(value) && value.trim() !== '';
+  const fits = typeof value === 'string' && value.length <= max && isVisible(value);
   return fits ? value : refuse(name, value, `1 to ${max} printable characters, not all of them spaces`);
 }
 

@@ -1,7 +1,7 @@
 import { createServer, type Server, type Socket } from 'node:net';
 import { listenOnSocket } from '../core/platform/local-socket.ts';
 import type { Log } from '../core/ports.ts';
-import { printable } from '../core/text.ts';
+import { isVisible, printable } from '../core/text.ts';
 
 /** A request, one line of JSON. `requested_by` is not verified; the permissions of the socket determine who may connect. */
 export interface ControlRequest {
@@ -100,7 +100,7 @@ function requestOf(line: string): ControlRequest | null {
   } catch {
     return null;
   }
-  const fits = (name: unknown, max: number): boolean => typeof name === 'string' && name.trim() !== '' && name.length <= max;
+  const fits = (name: unknown, max: number): boolean => typeof name === 'string' && name.length <= max && isVisible(name);
   return (value?.forget === null || fits(value?.forget, MAX_NAME)) && fits(value?.requested_by, MAX_USER)
     ? (value as ControlRequest)
     : null;

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { runs, SEED } from '../../../testkit/effort.ts';
-import { anyText } from '../../../testkit/text.ts';
+import { anyText, BLANKS } from '../../../testkit/text.ts';
 import { checkCall, SHUTDOWN_REASONS } from './shutdown.ts';
 
 const WELL = { reason: 'MAINTENANCE', requested_by: 'operator', timeout: 30 };
@@ -37,6 +37,9 @@ t.test('a name has 1 to 128 printable characters, in any script', async (t) => {
     '\u200b',
     '\u0085',
     '\ue000',
+    ...BLANKS.flatMap((blank) => [blank, `a${blank}b`]),
+    '\u0301',
+    ' \u0301 ',
   ];
   for (const [n, name] of noNames.entries()) {
     t.match(messageOf({ requested_by: name }), /^requested_by: found .*, allowed: 1 to 128 printable characters$/, `number ${n}`);

@@ -1,4 +1,4 @@
-import { printable } from '../text.ts';
+import { isVisible, printable } from '../text.ts';
 
 /** Reason of a safe shutdown. */
 export const SHUTDOWN_REASONS = ['OVERTEMP', 'CRITICAL_ALERT', 'EMERGENCY', 'MAINTENANCE', 'POWER_LOW', 'MANUAL', 'USER_REQUEST'] as const;
@@ -242,11 +242,6 @@ export type CheckedCall =
 export const MAX_REQUESTED_BY = 128;
 export const MAX_TIMEOUT_SECONDS = 300;
 
-/**
- * Control characters, invisible format characters (they can reverse a line's direction), lone surrogates, unassigned and private
- * characters, line separators.
- */
-const UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}]/u;
 /** A character has at most two UTF-16 units, so longer strings are rejected without scanning them. */
 const UNITS_PER_CHARACTER = 2;
 
@@ -261,7 +256,7 @@ function shown(value: unknown): string {
 
 function isName(value: unknown): boolean {
   if (typeof value !== 'string' || value.length > MAX_REQUESTED_BY * UNITS_PER_CHARACTER) return false;
-  return value.trim() !== '' && [...value].length <= MAX_REQUESTED_BY && !UNPRINTABLE.test(value);
+  return [...value].length <= MAX_REQUESTED_BY && isVisible(value);
 }
 
 function isTimeout(value: unknown): boolean {
