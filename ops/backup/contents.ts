@@ -4,7 +4,7 @@ import { redactSecrets } from '../../src/config/secrets.ts';
 import type { JobContext } from '../lib/job.ts';
 import { NOT_INSTALLED, shell } from '../lib/run-program.ts';
 import { TimeoutError } from '../lib/timeout.ts';
-import { isMemberName, type LeftOut } from './manifest.ts';
+import { isMemberName, type LeftOut, MAX_FILES } from './manifest.ts';
 import type { Member } from './write-archive.ts';
 
 /** Larger than any real configuration file. A file beyond this size was put there by mistake. */
@@ -40,6 +40,7 @@ export async function collectFiles({ config, configFile, dataFolder }: JobContex
   const members: Member[] = [];
   const leftOut: LeftOut[] = [];
   let bytes = 0;
+  let tooMany = 0;
   const secrets = new Set<string>();
   for (const [key, file] of secretFiles(config)) {
     leftOut.push({ what: file, reason: `${SECRET} (${key})` });
@@ -55,7 +56,9 @@ export async function collectFiles({ config, configFile, dataFolder }: JobContex
     const found = await Promise.all([realpath(path), stat(path)]).catch((error) => unreadable(path, error));
     if (!found || secrets.has(found[0]) || !found[1].isFile()) return; // Secrets are already listed as left out.
     const { size } = found[1];
-    if (!isMemberName(name)) leftOut.push({ what: path, reason: 'its name is too long or has unsupported characters' });
+    // Beside the database and the journal.
+    if (members.length >= MAX_FILES - 2) tooMany += 1;
+    else if (!isMemberName(name)) leftOut.push({ what: path, reason: 'its name is too long or has unsupported characters' });
     else if (name.startsWith('config/') && size > LARGEST_CONFIG_BYTES)
       leftOut.push({ what: path, reason: 'it is too large for a file of the configuration' });
     else {
@@ -89,6 +92,7 @@ export async function collectFiles({ config, configFile, dataFolder }: JobContex
   const inForce = `config/${basename(configFile)}`;
   if (!members.some(({ name }) => name === inForce)) await addFile(inForce, configFile);
   await addFolder('config/shutdown.d', join(folder, 'shutdown.d'));
+  if (tooMany > 0) leftOut.push({ what: `${tooMany} more files`, reason: `a backup has at most ${MAX_FILES}; remove old ones` });
   return { members, leftOut, bytes };
 }
 

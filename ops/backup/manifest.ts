@@ -5,6 +5,8 @@ import type { JobContext } from '../lib/job.ts';
 
 export const MANIFEST = 'manifest.json';
 export const DATABASE = 'database/edge-health.db';
+/** A backup has at most this many files, so that reading one takes little memory. */
+export const MAX_FILES = 10_000;
 /** Folders of an archive. */
 const FOLDERS = ['database', 'metrics', 'alerts', 'logs', 'ops', 'config', 'journal'];
 /** Plain names only: no parent folder, no hidden file, no character that a shell or terminal would interpret. */

@@ -3,19 +3,31 @@ import { closeSync, fchmodSync, fsyncSync, mkdirSync, openSync, writeFileSync } 
 import { open, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { createZstdDecompress } from 'node:zlib';
+import { constants, createZstdDecompress } from 'node:zlib';
 import { Parser } from 'tar/parse';
 import type { ReadEntry } from 'tar/read-entry';
 import { FILE_MODE, FOLDER_MODE } from '../lib/files.ts';
-import { isMemberName, MANIFEST, type Manifest, type ManifestFile, parseManifest } from './manifest.ts';
+import { megabytes } from './disk-space.ts';
+import { isMemberName, MANIFEST, MAX_FILES, type Manifest, type ManifestFile, parseManifest } from './manifest.ts';
 
 // The npm package `tar` parses the members. Neither its extract nor GNU tar is used: an archive may come from an untrusted source, and both
 // follow extensions of the format that no backup has, and write files before they have read the manifest, the last member.
 
 export const BLOCK_BYTES = 512;
+/** The first octet of gzip (RFC 1952), with which no name of a member begins. */
+const GZIP_OCTET = 0x1f;
 /** Two blocks of zeros end an archive. */
 export const END_BYTES = 2 * BLOCK_BYTES;
-const LARGEST_MANIFEST_BYTES = 64 * 1024 * 1024;
+/** With as many files as a backup may have, it takes half of this. */
+const LARGEST_MANIFEST_BYTES = 4 * 1024 * 1024;
+/** JSON within JSON without members takes a hundred times its length in memory; no manifest has it. */
+const NESTED_LISTS = /\[\s*\[|\{\s*\}/;
+const STRINGS = /"(?:[^"\\]|\\.)*"/g;
+/** The contents of a backup are at most this many times as large as its file, or at most LARGEST_SMALL_BYTES. */
+const MAX_RATIO = 100;
+const LARGEST_SMALL_BYTES = 256 * 1024 * 1024;
+/** Base 2 logarithm of the memory for decompression; write-archive.ts needs 21. */
+const MAX_WINDOW_LOG = 23;
 
 export function paddedBytes(size: number): number {
   return Math.ceil(size / BLOCK_BYTES) * BLOCK_BYTES;
@@ -57,8 +69,8 @@ export async function readArchive(path: string, signal?: AbortSignal, extraction
       yield chunk;
     }
   }
-  const decompress = createZstdDecompress();
-  const members = new MemberReader(extraction);
+  const decompress = createZstdDecompress({ params: { [constants.ZSTD_d_windowLogMax]: MAX_WINDOW_LOG } });
+  const members = new MemberReader(Math.max(LARGEST_SMALL_BYTES, MAX_RATIO * size), extraction);
   const parse = async (chunks: AsyncIterable<Buffer>): Promise<void> => {
     for await (const chunk of chunks) members.write(chunk);
   };
@@ -73,6 +85,7 @@ export async function readArchive(path: string, signal?: AbortSignal, extraction
 
 /** Reads the members of a tar stream as they arrive: hashes each and, if requested, writes it. */
 class MemberReader {
+  readonly #maxBytes: number;
   readonly #extraction: Extraction | undefined;
   readonly #parser = new Parser({ strict: true, zstd: false, onReadEntry: (entry) => this.#onMember(entry) });
   readonly #found = new Map<string, Pick<ManifestFile, 'size' | 'mode' | 'sha256'>>();
@@ -84,7 +97,8 @@ class MemberReader {
   #expectedBytes = END_BYTES;
   #isEnded = false;
 
-  constructor(extraction: Extraction | undefined) {
+  constructor(maxBytes: number, extraction: Extraction | undefined) {
+    this.#maxBytes = maxBytes;
     this.#extraction = extraction;
     this.#parser.on('eof', () => {
       this.#isEnded = true;
@@ -93,8 +107,17 @@ class MemberReader {
 
   write(chunk: Buffer): void {
     if (this.#isEnded) throw new Damaged('data follows its end'); // The parser would buffer all of it in memory.
+    // The parser would decompress it without any limit.
+    if (this.#bytes === 0 && chunk[0] === GZIP_OCTET) throw new Damaged('it is compressed twice');
     this.#bytes += chunk.length;
+    this.#checkSize(this.#bytes);
     this.#parser.write(chunk); // Calls the callbacks below; throws their errors, and an error for input that is not tar.
+  }
+
+  #checkSize(bytes: number): void {
+    if (bytes <= this.#maxBytes) return;
+    const shown = `${megabytes(bytes)}, at most ${megabytes(this.#maxBytes)} are allowed for a file of its size`;
+    throw new Damaged(`it expands to at least ${shown}; use a backup that edge-health made`);
   }
 
   close(): void {
@@ -108,7 +131,9 @@ class MemberReader {
     if (this.#manifest.length > 0) throw new Damaged('its manifest is not its last file');
     if (name !== MANIFEST && !isMemberName(name)) throw new Damaged(`it holds "${name}", which backups do not have`);
     if (this.#found.has(name)) throw new Damaged(`it holds ${name} twice`);
+    if (this.#found.size > MAX_FILES) throw new Damaged(`it holds more than ${MAX_FILES} files`);
     this.#expectedBytes += BLOCK_BYTES + paddedBytes(size);
+    this.#checkSize(this.#expectedBytes);
     if (name === MANIFEST) {
       if (size > LARGEST_MANIFEST_BYTES) throw new Damaged('its manifest is too large');
       member.on('data', (chunk) => this.#manifest.push(chunk));
@@ -138,7 +163,9 @@ class MemberReader {
   verify(): Manifest {
     this.#parser.end(); // Throws if the last member is truncated.
     if (this.#manifest.length === 0) throw new Damaged('it has no manifest, so it is not a backup of edge-health');
-    const manifest = parseManifest(Buffer.concat(this.#manifest).toString('utf8'));
+    const text = Buffer.concat(this.#manifest).toString('utf8');
+    if (NESTED_LISTS.test(text.replaceAll(STRINGS, ''))) throw new Damaged('its manifest has lists or objects that no backup has');
+    const manifest = parseManifest(text);
     for (const file of manifest.files) {
       const found = this.#found.get(file.path);
       if (!found) throw new Damaged(`${file.path} of its manifest is not there`);

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { zstdCompressSync, zstdDecompressSync } from 'node:zlib';
+import { gzipSync, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
 import t, { type Test } from 'tap';
 import { Header } from 'tar/header';
 import { Pax } from 'tar/pax';
@@ -233,4 +233,36 @@ t.test('an archive with members that do not belong there is refused', async (t) 
   await check(members.slice(0, -1), /no manifest/);
   const swapped = members.map((one) => (one.name === 'logs/health_check.log' ? member(one.name, 'y'.repeat(5000), 0o644) : one));
   await check(swapped, /sha256/);
+});
+
+t.test('an archive that would take much time or memory is refused, and says why', async (t) => {
+  const bad = join(site.folder, 'bomb.tar.zst');
+  const refused = async (content: Buffer, why: RegExp): Promise<void> => {
+    writeFileSync(bad, content);
+    await t.rejects(readArchive(bad), { name: 'Damaged', message: why });
+  };
+  const header = (name: string, size: number): Buffer => {
+    const block = Buffer.alloc(BLOCK_BYTES);
+    new Header({ path: name, size, mode: 0o640, mtime: new Date(0), type: 'File' }).encode(block);
+    return block;
+  };
+  // The announced size is enough; the content need not be read.
+  await refused(zstdCompressSync(header('database/edge-health.db', 20e9)), /expands to at least 20000 MB, at most 268 MB are allowed/);
+  const many = Array.from({ length: 10_002 }, (_, n) => member(`metrics/${n}`, ''));
+  await refused(zstdCompressSync(tarOf(many)), /more than 10000 files/);
+  await refused(zstdCompressSync(header(MANIFEST, 5e6)), /its manifest is too large/);
+  for (const text of ['['.repeat(3e6), '[ \n['.repeat(1e6), `[${'{},'.repeat(1e6)}`])
+    await refused(zstdCompressSync(tarOf([member(MANIFEST, text)])), /lists or objects that no backup has/);
+  await refused(zstdCompressSync(gzipSync(tarOf([member('metrics/a', 'x')]))), /compressed twice/);
+  // Zeros are no member: they are counted as they come.
+  await refused(zstdCompressSync(Buffer.concat([header('metrics/a', 0), Buffer.alloc(3e8)])), /expands to|follows its end/);
+});
+
+t.test('a folder with more files than a backup may have is backed up without the rest, which is reported', async (t) => {
+  const other = new BackupSite(t);
+  other.fill(60);
+  for (let n = 0; n < 10_000; n += 1) other.write(`logs/${n}.log`, '');
+  const { document } = await other.backup();
+  t.match(document.backup?.left_out, [{ what: /^\d+ more files$/, reason: /at most 10000/ }]);
+  t.ok((await readArchive(other.newest)).manifest.files.length <= 10_000);
 });

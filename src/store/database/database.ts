@@ -111,6 +111,15 @@ function checkStillThere(descriptor: number): void {
   if (start.toString('latin1') !== MAGIC) throw new Unusable('overwritten or emptied while in use');
 }
 
+/** Whether a database has exactly the tables and indexes of SCHEMA, whose text is compared: any change of it needs a new SCHEMA_VERSION. */
+export function hasOwnSchema(db: DatabaseSync): boolean {
+  using own = new DatabaseSync(':memory:');
+  createSchema(own);
+  const objectsOf = (one: DatabaseSync): string =>
+    JSON.stringify(one.prepare('SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name LIMIT 100').all());
+  return objectsOf(db) === objectsOf(own);
+}
+
 /** Creates the tables in an empty database in one transaction. */
 function createSchema(db: DatabaseSync): void {
   db.exec(`BEGIN; ${SCHEMA} PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${SCHEMA_VERSION}; COMMIT`);

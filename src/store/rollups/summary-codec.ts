@@ -3,7 +3,7 @@ import { STATUSES } from '../../core/alerts/alert.ts';
 import { METRICS } from '../../core/metrics.ts';
 import type { StepValue } from '../../core/ports.ts';
 import { MINUTE_MS } from '../../core/time/time.ts';
-import { ByteReader, ByteWriter } from '../samples/chunk.ts';
+import { ByteReader, ByteWriter, MAX_BLOB_BYTES } from '../samples/chunk.ts';
 import { StepTable } from './step-table.ts';
 import { emptySummary, type Histogram, type Histograms, type Summary } from './summary.ts';
 
@@ -11,7 +11,10 @@ import { emptySummary, type Histogram, type Histograms, type Summary } from './s
 
 function inflate(blob: Uint8Array): ByteReader {
   try {
-    const { buffer, engine } = inflateSync(blob, { info: true }) as unknown as { buffer: Uint8Array; engine: { bytesWritten: number } };
+    const { buffer, engine } = inflateSync(blob, { info: true, maxOutputLength: MAX_BLOB_BYTES }) as unknown as {
+      buffer: Uint8Array;
+      engine: { bytesWritten: number };
+    };
     // zlib ignores trailing bytes.
     if (engine.bytesWritten === blob.length) return new ByteReader(buffer);
   } catch {

@@ -163,6 +163,9 @@ export function encodeChunk(columns: Columns): Uint8Array {
   return out.take();
 }
 
+/** Far more than a blob of MAX_CHUNK_ROWS samples or of an hour's summaries has; a forged one could expand to any size. */
+export const MAX_BLOB_BYTES = 4 * 1024 * 1024;
+
 /** Number of samples in the blob that begins with these bytes; twelve bytes are enough. */
 export function countIn(head: Uint8Array): number {
   const input = new ByteReader(head);

@@ -2,7 +2,17 @@ import type { DatabaseSync } from 'node:sqlite';
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import type { Order } from '../../core/ports.ts';
 import { HOUR_MS, hourOf, MINUTE_MS } from '../../core/time/time.ts';
-import { type Columns, columnsOf, copyRows, decodeChunk, emptyColumns, encodeChunk, mapColumns, tryDecode } from './chunk.ts';
+import {
+  type Columns,
+  columnsOf,
+  copyRows,
+  decodeChunk,
+  emptyColumns,
+  encodeChunk,
+  MAX_BLOB_BYTES,
+  mapColumns,
+  tryDecode,
+} from './chunk.ts';
 import { RawHours, type SegmentRange } from './raw-hours.ts';
 
 /** A chunk, written or pending, that is decoded on demand. */
@@ -212,7 +222,7 @@ function compressed(chunk: Columns): Uint8Array {
 
 /** A chunk that cannot be decoded is skipped: it holds one minute, and the rest of the range stays readable. */
 function readChunk(samples: Uint8Array, allocate?: (count: number) => Columns): Columns | null {
-  return tryDecode(() => decodeChunk(inflateRawSync(samples), allocate));
+  return tryDecode(() => decodeChunk(inflateRawSync(samples, { maxOutputLength: MAX_BLOB_BYTES }), allocate));
 }
 
 /** Capacities are rounded up to this many rows, so that chunks of similar length can share a buffer. */
