@@ -25,7 +25,7 @@ export const LIMITS = {
   unprovenOctets: 4096,
   /** Datagrams sent to such an address in total; the count is reset after `unprovenSeconds` without one. */
   unprovenDatagrams: 10,
-  unprovenSeconds: 600,
+  unprovenSeconds: 30,
   /** Addresses for which these are counted. */
   unprovenAddresses: 4096,
   /**
