@@ -32,6 +32,7 @@ import { type Command, EXIT } from './command.ts';
 /** Time for a start in progress to complete after SIGTERM, before the process is killed. */
 const START_GRACE_MS = 5000;
 const ANNOUNCE_AGAIN_MS = 5000;
+const EXIT_GRACE_MS = 5000;
 
 export const run: Command = {
   summary: 'Run the monitor until SIGTERM or Ctrl-C',
@@ -137,6 +138,9 @@ Exit codes: 0 stopped by a signal, 1 failed, 64 wrong usage, 75 data folder in u
     logger.log('notice', `received ${signal}, shutting down`);
     await service.stop();
     if (folder !== null) await withdrawService(folder);
+    // A thread that writes the log may hang: on a dead disk, or on a stopped terminal that this user may not open again. process.exit() would
+    // wait for it.
+    setTimeout(() => process.kill(process.pid, 'SIGKILL'), EXIT_GRACE_MS).unref();
     return EXIT.ok;
   },
 };
