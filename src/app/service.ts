@@ -34,7 +34,7 @@ import { connectionUsers } from '../system/connection-users.ts';
 import { ControlSocket } from '../system/control-socket.ts';
 import { HostNames } from '../system/host-names.ts';
 import { openSockets } from '../system/open-sockets.ts';
-import { boundSockets } from '../system/socket-bounds.ts';
+import { boundSockets, peerUser } from '../system/socket-bounds.ts';
 import { joinGraph } from './join-graph.ts';
 import { Judge, judgingRules } from './judge.ts';
 import { Live, RateMeter } from './live.ts';
@@ -185,6 +185,7 @@ export class Service {
       machineNames: this.#hostNames,
       findUsers: connectionUsers(),
       boundSockets,
+      peerUser,
       maxConnections: config.rest.max_connections,
       maxEventStreams: config.rest.max_event_streams,
       dashboardFolder: fileURLToPath(PROGRAMS.dashboard),

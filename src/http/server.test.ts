@@ -1,7 +1,9 @@
 import { once } from 'node:events';
 import { request } from 'node:http';
-import { type AddressInfo, createServer } from 'node:net';
+import { type AddressInfo, connect, createServer } from 'node:net';
+import { join } from 'node:path';
 import t from 'tap';
+import { temporaryFolder } from '../../testkit/folder.ts';
 import { until } from '../../testkit/wait.ts';
 import { RestServer } from './server.ts';
 
@@ -19,6 +21,7 @@ function serverWith(options: Partial<Options>): RestServer {
     maxEventStreams: 1,
     findUsers: async () => [],
     boundSockets: () => false,
+    peerUser: () => null,
     dashboardFolder: '/nowhere',
     openapiFile: '/nowhere',
     view: {} as never,
@@ -103,4 +106,35 @@ t.test('attempts to listen are repeated with growing pauses, for any error, unti
   t.same(long().slice(0, 7), [1000, 2000, 4000, 8000, 16_000, 30_000, 30_000]);
   t.equal(lines.length, 1, 'logged once');
   t.match(lines[0], /192\.0\.2\.1, port 5000: .*EADDRNOTAVAIL.*; set rest\.host to an address of this machine/);
+});
+
+t.test('a user whose responses the kernel would keep without limit cannot connect to the Unix socket any more', async (t) => {
+  const log: string[] = [];
+  let user: number | null = 4711;
+  const server = serverWith({ maxUnread: 3, peerUser: () => user, log: (_level, message) => log.push(message) });
+  const path = join(temporaryFolder(t), 'rest.sock');
+  await server.listenOnSocket(path);
+  t.teardown(() => server.stop());
+  const answer = async (): Promise<string> => {
+    const socket = connect(path, () => socket.write('GET /nowhere HTTP/1.0\r\n\r\n'));
+    let text = '';
+    socket
+      .on('error', () => undefined)
+      .setEncoding('latin1')
+      .on('data', (piece: string) => {
+        text += piece;
+      });
+    await new Promise((resolve) => socket.once('close', resolve));
+    return text;
+  };
+  for (let i = 0; i < 10; i += 1) t.match(await answer(), /404/, 'a client that reads does not count');
+  for (let i = 0; i < 3; i += 1) {
+    // It reads nothing, and so does not notice that the service has closed the connection.
+    const socket = connect(path, () => socket.pause().write('malformed\r\n\r\n'));
+    t.teardown(() => socket.destroy());
+  }
+  await until('the limit is reached', () => log.length > 0);
+  t.same(log, ['REST socket closed to other users: too many responses not read']);
+  for (user of [4711, null]) t.equal(await answer(), '');
+  for (user of [0, process.getuid?.() ?? 0]) t.match(await answer(), /404/);
 });

@@ -45,6 +45,10 @@ interface RestOptions {
   readonly findUsers: FindUsers;
   /** Bounds the kernel's buffers of each connection of a listening socket; false: not supported. */
   readonly boundSockets: (descriptor: number, bounds: SocketBounds) => boolean;
+  /** User id of the client of a Unix connection; null: unknown. */
+  readonly peerUser: (descriptor: number) => number | null;
+  /** Smaller in tests. */
+  readonly maxUnread?: number;
   /** Timeout for the headers of a request; shorter in tests. */
   readonly headersSeconds?: number;
   /** The built dashboard, and the OpenAPI document. */
@@ -63,6 +67,11 @@ const SEND_BYTES = 64 * 1024;
 const RECEIVE_BYTES = 16 * 1024;
 /** The same for the Unix socket, of which the kernel keeps unread data until the client closes the connection. */
 const UNIX_SEND_BYTES = 8 * 1024;
+/**
+ * After this many Unix connections of other users whose responses the kernel may keep, in this process's memory limit, only root and the
+ * service's user may connect until the next start. Clients that read their responses do not count.
+ */
+const MAX_UNREAD = 1000;
 /** Every user of this machine may connect to the Unix socket, as over TCP. The token is required on both. */
 const UNIX_MODE = 0o666;
 /** Timeout of the kernel for unread data. It is longer than WRITE_SECONDS, so that normally this process drops the client and counts it. */
@@ -83,6 +92,8 @@ export class RestServer {
   /** Listens on the Unix socket. */
   readonly #unixServer: Server;
   readonly #connections: Connections;
+  /** Unix connections of other users that this process closed before the client did. */
+  #unread = 0;
   /** Publishes to every reader of /events. */
   readonly events: EventHub;
   readonly #tokenCheck: TokenCheck;
@@ -107,10 +118,7 @@ export class RestServer {
       },
     });
     this.#server = this.#createServer();
-    this.#unixServer = this.#createServer().on('connection', (socket) => {
-      markAsUnix(socket);
-      this.#boundBuffers(socket, UNIX_SEND_BYTES);
-    });
+    this.#unixServer = this.#createServer().on('connection', (socket) => this.#acceptUnix(socket));
     this.#connections = new Connections(this.#server, {
       max: options.maxConnections,
       serve: this.#routes(),
@@ -198,6 +206,23 @@ export class RestServer {
   async listenOnSocket(path: string): Promise<void> {
     await listenOnSocket(this.#unixServer, path, UNIX_MODE);
     this.#unixServer.on('error', (error) => this.#options.log('error', 'REST socket failed', { path, error: error.message }));
+  }
+
+  #acceptUnix(socket: Socket & { readonly _handle?: { readonly fd?: number } }): void {
+    markAsUnix(socket);
+    this.#boundBuffers(socket, UNIX_SEND_BYTES);
+    const { maxUnread = MAX_UNREAD, peerUser } = this.#options;
+    const user = peerUser(socket._handle?.fd ?? -1);
+    if (user === 0 || (user !== null && user === process.getuid?.())) return;
+    if (this.#unread >= maxUnread) {
+      socket.destroy();
+      return;
+    }
+    socket.once('close', () => {
+      if (socket.readableEnded || socket.errored || socket.bytesWritten === 0) return; // The client has closed it.
+      this.#unread += 1;
+      if (this.#unread === maxUnread) this.#options.log('error', 'REST socket closed to other users: too many responses not read');
+    });
   }
 
   /** A TCP connection inherits the options of the listening socket, a Unix connection does not. Node exposes descriptors only in the handle. */

@@ -1,9 +1,11 @@
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { join } from 'node:path';
 import t from 'tap';
+import { temporaryFolder } from '../../testkit/folder.ts';
 import { openLibc } from '../core/platform/libc.ts';
-import { boundSockets } from './socket-bounds.ts';
+import { boundSockets, peerUser } from './socket-bounds.ts';
 
 const BOUNDS = { sendBytes: 48 * 1024, receiveBytes: 24 * 1024, unreadSeconds: 30 };
 
@@ -39,4 +41,16 @@ t.test('without node:ffi it returns false and throws no error', async (t) => {
     execFileSync(process.execPath, ['--no-experimental-ffi', '--input-type=module', '--eval', program], { encoding: 'utf8' }),
     'false',
   );
+});
+
+t.test('the user of a Unix connection is known', async (t) => {
+  const path = join(temporaryFolder(t), 'socket');
+  const server = createServer().listen(path);
+  await once(server, 'listening');
+  const client = connect(path);
+  const [accepted] = (await once(server, 'connection')) as [Socket];
+  t.equal(peerUser(descriptorOf(accepted)), process.getuid?.());
+  t.equal(peerUser(-1), null);
+  client.destroy();
+  server.close();
 });

@@ -7,6 +7,7 @@ const SO_SNDBUF = 7;
 const SO_RCVBUF = 8;
 const IPPROTO_TCP = 6;
 const TCP_USER_TIMEOUT = 18;
+const SO_PEERCRED = 17;
 
 /**
  * Bounds the kernel's buffers of each connection of a listening socket. Otherwise they can take megabytes, which count as this process's
@@ -25,5 +26,17 @@ export function boundSockets(descriptor: number, { receiveBytes, sendBytes, unre
     return done.every((isSet) => isSet);
   } catch {
     return false;
+  }
+}
+
+/** The id of the user at the other end of a Unix connection, when it was opened (unix(7)); null: not possible without node:ffi. */
+export function peerUser(descriptor: number): number | null {
+  try {
+    const { getsockopt } = openLibc({ getsockopt: { arguments: ['i32', 'i32', 'i32', 'buffer', 'buffer'], return: 'i32' } });
+    const processUserGroup = Buffer.alloc(12);
+    const length = Buffer.from(Int32Array.of(processUserGroup.length).buffer);
+    return getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, processUserGroup, length) === 0 ? processUserGroup.readInt32LE(4) >>> 0 : null;
+  } catch {
+    return null;
   }
 }

@@ -83,6 +83,7 @@ async function rest(t: Test): Promise<{ server: RestServer; url: string }> {
     machineNames: { names: () => [], readAgain: async () => undefined },
     findUsers: async () => [],
     boundSockets: () => false,
+    peerUser: () => null,
     maxConnections: 64,
     maxEventStreams: 8,
     dashboardFolder: `${ROOT}/docs`,

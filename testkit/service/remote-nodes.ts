@@ -20,7 +20,7 @@ import { type Clocks, HOUR_MS, isoUtc } from '../../src/core/time/time.ts';
 import type { StatusDocument } from '../../src/http/api/schema.ts';
 import { RestServer } from '../../src/http/server.ts';
 import { Store } from '../../src/store/store.ts';
-import { boundSockets } from '../../src/system/socket-bounds.ts';
+import { boundSockets, peerUser } from '../../src/system/socket-bounds.ts';
 import { EventReader } from './events.ts';
 import { ROOT } from './service.ts';
 
@@ -216,6 +216,7 @@ export class InProcessService {
       machineNames: { names: () => [], readAgain: async () => undefined },
       findUsers: async () => [],
       boundSockets,
+      peerUser,
       maxConnections: 128,
       maxEventStreams: 32,
       ...(options.headersSeconds === undefined ? {} : { headersSeconds: options.headersSeconds }),
