@@ -127,8 +127,8 @@ async function spoolSegments(dataFolder: string, runtimeFolders: readonly string
   const inMemory = spoolInMemory(dataFolder, process.getuid?.() ?? 0);
   const segments: string[] = [];
   for (const folder of [...runtimeFolders.map(spoolInRuntimeFolder), inMemory, spoolBesideDatabase(dataFolder)]) {
-    const names = await readdir(folder).catch(() => []);
-    segments.push(...names.filter((name) => SEGMENT.test(name)).map((name) => join(folder, name)));
+    const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
+    segments.push(...entries.filter((entry) => entry.isFile() && SEGMENT.test(entry.name)).map(({ name }) => join(folder, name)));
   }
   return segments;
 }

@@ -1,6 +1,7 @@
-import { close, fchmod, fdatasync, fsync, open, readFile, rename, rm, write } from 'node:fs';
+import { close, fchmod, fdatasync, fsync, open, rename, rm, write } from 'node:fs';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
+import { readRegularFile } from './regular-file.ts';
 
 // node:fs/promises is avoided because it takes 3 MB of memory, also in the long-running programs that use this file.
 const file = {
@@ -12,11 +13,11 @@ const file = {
   close: promisify(close),
   rename: promisify(rename),
   remove: promisify(rm),
-  read: promisify(readFile),
 };
 
 /** Default mode: the group may read the file. */
 const MODE = 0o640;
+const MAX_READ_BYTES = 64 * 1024 * 1024;
 
 /**
  * Replaces a file atomically: a reader sees the old or the new content, also after SIGKILL or a power cut. If it throws, the old content is
@@ -29,7 +30,9 @@ export async function writeAtomically(
 ): Promise<void> {
   const temporary = `${path}.new`;
   try {
-    const fd = await file.open(temporary, 'w', MODE);
+    // A link or FIFO at this path would be followed, or block until it has a reader.
+    await file.remove(temporary, { force: true, recursive: true });
+    const fd = await file.open(temporary, 'wx', MODE);
     try {
       if (mode !== undefined) await file.chmod(fd, mode); // The mode of open() is reduced by the umask.
       const bytes = Buffer.from(content);
@@ -56,10 +59,10 @@ export async function syncFolder(folder: string): Promise<void> {
   }
 }
 
-/** A file's content; null: there is no such file. */
+/** The content of a regular file; null: there is no such file. Rejects for anything else, and for a file above 64 MB. */
 export async function readIfThere(path: string): Promise<string | null> {
   try {
-    return await file.read(path, 'utf8');
+    return (await readRegularFile(path, MAX_READ_BYTES)).toString();
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
     throw error;
