@@ -5,6 +5,8 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import t, { type Test } from 'tap';
 import type { StatusDocument } from '../../src/client/documents.ts';
+import { RestClient } from '../../src/client/rest.ts';
+import { REST_SOCKET } from '../../src/client/running-service.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { ROOT } from '../../testkit/service/service.ts';
 import { until } from '../../testkit/wait.ts';
@@ -47,8 +49,9 @@ async function start(t: Test, stderr: number | 'pipe' | 'terminal'): Promise<Ser
   t.teardown(() => child.kill('SIGKILL'));
   const document = <T>(name: string): T | null =>
     existsSync(join(run, name)) ? (JSON.parse(readFileSync(join(run, name), 'utf8')) as T) : null;
-  const { pid, url } = await until('the service is announced', () => document<{ pid: number; url: string }>('service.json'));
-  const samples = async (): Promise<number> => ((await (await fetch(`${url}/status`)).json()) as StatusDocument).publish.samples;
+  const { pid } = await until('the service is announced', () => document<{ pid: number }>('service.json'));
+  const client = new RestClient({ base: `unix:${join(run, REST_SOCKET)}`, token: null });
+  const samples = async (): Promise<number> => (await client.json<StatusDocument>('/status')).publish.samples;
   writeFileSync(config, BAD.replace('path: data', `path: ${folder}/data`));
   const reloads = (): number => document<{ reloads: number }>('reload.json')?.reloads ?? 0;
   const reload = async (): Promise<number> => {
