@@ -57,6 +57,7 @@ t.test('a service that is stopped has left, also after a restart of the observer
   await back.end('SIGKILL');
   await untilRobot(again, ({ left, stale }) => left === null && stale);
   t.match(await staleAlerts(again), [{ severity: 'ERROR', resolved: false }]);
+  t.equal((await again.json<{ count: number }>('/alerts?metric=name_conflict')).count, 0, 'a restart is no conflict');
   const { nodes, status } = await again.json<StatusDocument>('/status');
   t.equal(status, 'ERROR', 'the worst of all nodes and open alerts');
   t.match(

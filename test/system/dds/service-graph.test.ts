@@ -130,6 +130,9 @@ t.test('another monitor of the same name is reported, and its statuses are kept 
   await Peer.start(host, 'cyclone', 'publish', ['--topic', '/health_status', '--hz', '2', ...twin]);
   const { ros } = await service.untilGet<StatusDocument>('/status', ({ ros }) => ros.problem !== null);
   t.match(ros.problem, /named health_monitor; set another node_name/);
+  const { data: alerts } = await service.untilGet<Alerts>('/alerts?metric=name_conflict', ({ data }) => data.length > 0);
+  t.match(alerts, [{ alert_id: /^health_monitor\/name_conflict\//, severity: 'WARNING', value: 2, resolved: false }]);
+  t.same((await service.get<StatusDocument>('/status')).nodes[0]?.conflict_addresses, ['127.0.0.1', '127.0.0.1']);
   const { data } = await service.get<{ data: HealthStatus[] }>('/health/history');
   t.notOk(data.some(({ cpu_percent }) => cpu_percent === -7));
   await service.end();
