@@ -1,11 +1,12 @@
 import t from 'tap';
 import { LIST_PARAMETERS, SAFE_SHUTDOWN } from '../../../src/ros/interfaces.generated.ts';
+import { endOfInstance } from '../../../src/rtps/discovery/discovery-data.ts';
 import { LIMITS } from '../../../src/rtps/limits.ts';
 import { ForgedParticipant } from '../../../src/rtps/testing/forged-participant.ts';
 import { entity, message, sn, submessage, u16, u32 } from '../../../src/rtps/testing/octets.ts';
 import { ENTITY, entityOf, ports } from '../../../src/rtps/wire/protocol.ts';
 import { GraphNode } from '../../../testkit/dds/graph-node.ts';
-import { Network, networkUnavailable } from '../../../testkit/network/network.ts';
+import { type Host, Network, networkUnavailable } from '../../../testkit/network/network.ts';
 import { RawProgram } from './support/raw-program.ts';
 
 /**
@@ -174,20 +175,14 @@ t.test('attackers on the network have limited effects', { skip: networkUnavailab
         `${how}: ${sent.datagrams} datagrams of ${sent.octets} octets sent, ${datagrams} of ${octets} received, factor ${factor.toFixed(2)}`,
       );
     }
-    t.ok((arrived[targets[0]?.victim ?? ''] ?? [0])[0] > 0, 'something was sent, or nothing was tried');
+    t.ok(Object.keys(arrived).length > 0, 'something was sent, or nothing was tried');
   });
 
   await t.test('a participant whose GUID is forged is not affected', async (t) => {
     const found = node.all('log').find(({ message, fields }) => message === 'participant found' && fields['address'] === friendAddress);
     t.ok(found, 'the friend was found');
     const before = await node.details();
-    // The GUID of the friend, as any host receives it in the multicast group.
-    const listener = attacker.spawn('python3', ['-c', LISTEN, String(ports.metaMulticast(0)), friendAddress], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
-    let received = '';
-    for await (const text of listener.stdout ?? []) received += String(text);
-    const forged = ForgedParticipant.named(received.trim(), { address: attackerAddress, port: VICTIM_PORT });
+    const forged = ForgedParticipant.named(await prefixAt(attacker, friendAddress), { address: attackerAddress, port: VICTIM_PORT });
     t.match(forged.prefix, /^[0-9a-f]{24}$/);
     const farewell = [u16(0), u16(16), entity(0), entity(ENTITY.SPDP_WRITER), sn(9), Buffer.from([0, 3, 0, 0, 1, 0, 0, 0])];
     const lies = [
@@ -201,7 +196,8 @@ t.test('attackers on the network have limited effects', { skip: networkUnavailab
     ];
     for (let round = 0; round < 10; round += 1)
       for (const lie of lies) sender.write(`${attackerAddress} ${address} ${META} ${lie.toString('hex')}`);
-    const details = await node.detailsUntil(({ refused }) => refused >= before.refused + 10 * lies.length, 20);
+    // Once the GUID is announced at the attacker's address, it is another participant there.
+    const details = await node.detailsUntil(({ refused }) => refused > before.refused, 20);
     t.ok(details.refused > before.refused, `${details.refused - before.refused} datagrams refused`);
     t.match(
       node.all('log').filter(({ message }) => /not sent from the address of its participant/.test(message)),
@@ -220,8 +216,60 @@ t.test('attackers on the network have limited effects', { skip: networkUnavailab
       'every status of the friend arrived, in order, once',
     );
   });
+
+  await t.test('what is sent from the address of a participant in its name suppresses none of its statuses', async (t) => {
+    const peer = node.all('log').find(({ message, fields }) => message === 'participant found' && fields['address'] === friendAddress);
+    t.ok(peer, 'the friend was found');
+    const forged = ForgedParticipant.named(await prefixAt(attacker, friendAddress), { address: friendAddress, port: VICTIM_PORT });
+    const seen = (): number[] =>
+      node.all('health').flatMap(({ status }) => (status.node_name === 'friend' ? [status.cpu_percent ?? 0] : []));
+    const [began, current] = [seen().length, Math.max(...seen())];
+    const FAR = 2 ** 40;
+    const disposal = (guid: string, isWriter: boolean, number: number): Buffer => {
+      const [writer, reader] = isWriter
+        ? [ENTITY.PUBLICATIONS_WRITER, ENTITY.PUBLICATIONS_READER]
+        : [ENTITY.SUBSCRIPTIONS_WRITER, ENTITY.SUBSCRIPTIONS_READER];
+      const head = [u16(0), u16(16), entity(reader), entity(writer), sn(number), endOfInstance(guid)];
+      return message(forged.prefix, submessage(0x15, head, { flags: 2 }));
+    };
+    for (let second = 0; second < ATTACK_SECONDS / 2; second += 1) {
+      const near = current + 5 * second + 50;
+      const lies = [
+        forged.heartbeat(HEALTH_WRITER, FAR, FAR + 1),
+        forged.heartbeat(HEALTH_WRITER, FAR + 1, FAR + 2),
+        forged.heartbeat(HEALTH_WRITER, near, near + 300),
+        forged.data(HEALTH_WRITER, Buffer.alloc(64), ENTITY.UNKNOWN, near),
+        message(forged.prefix, submessage(0x08, [entity(0), entity(HEALTH_WRITER), sn(1), sn(near + 100), u32(0)])),
+        forged.data(HEALTH_WRITER, Buffer.alloc(64), ENTITY.UNKNOWN, near + 100),
+        forged.heartbeat(HEALTH_WRITER, 1, 0),
+        disposal(forged.guid(true, 2), true, 1 + second),
+        forged.heartbeat(ENTITY.PUBLICATIONS_WRITER, 1, 0),
+      ];
+      for (const lie of lies) sender.write(`${friendAddress} ${address} ${META} ${lie.toString('hex')}`);
+      await pause(1);
+    }
+    await node.waitForCount('health', began + 5 * ATTACK_SECONDS, ({ status }) => status.node_name === 'friend', 2 * ATTACK_SECONDS);
+    const received = new Set(seen());
+    const missing = Array.from({ length: Math.max(...received) - current }, (_, i) => current + i + 1).filter(
+      (number) => !received.has(number),
+    );
+    t.same(missing, []);
+    t.match(
+      node.all('log').filter(({ message }) => /several senders use the GUID of a writer/.test(message)).length,
+      /^[1-9]/,
+      'the forged datagrams were read',
+    );
+  });
   for (const program of [sender, counter]) program.end();
 });
+
+/** The GUID prefix of the participant at an address, as any host receives it in the multicast group. */
+async function prefixAt(host: Host, address: string): Promise<string> {
+  const listener = host.spawn('python3', ['-c', LISTEN, String(ports.metaMulticast(0)), address], { stdio: ['ignore', 'pipe', 'inherit'] });
+  let received = '';
+  for await (const text of listener.stdout ?? []) received += String(text);
+  return received.trim();
+}
 
 /** Prints the guid prefix of the participant at an address, as soon as it announces itself in the group. */
 const LISTEN = `
