@@ -27,8 +27,8 @@ const TURN_MS = 10;
 /** Bounds of the queues; beyond them datagrams are dropped, as they are when the kernel's buffer is full. */
 const MAX_QUEUED = 1024;
 const MAX_QUEUED_OCTETS = 4 * 1024 * 1024;
-/** Of unproven senders fewer: in a flood of them the responses to challenges would wait too long. */
-const MAX_QUEUED_UNPROVEN = 256;
+/** Of unproven senders fewer than participants: one would be removed before its response to the challenge is handled. */
+const MAX_QUEUED_UNPROVEN = 512;
 /** At or above this many datagrams per second, reading is suspended after each turn for this long, so that the next turn reads several. */
 const SUSPEND_FROM_HERTZ = 50;
 /** Shorter than FIRST_RETRY_SECONDS of the readers, after which they repeat a request. */
@@ -38,8 +38,8 @@ const BATCH = 32;
 const BATCH_OCTETS = 32 * 1024;
 /** The rate is measured over at least this time. */
 const RATE_MS = 1000;
-/** Milliseconds per second for unproven senders together, and for proven ones beyond the share of their address together. */
-const UNPROVEN_SHARE = 250;
+/** Milliseconds per second for unproven senders together, and for the excess of proven ones. With half of this, 300 robots joined later. */
+const UNPROVEN_SHARE = 500;
 const EXCESS_SHARE = 500;
 /** A queue that has used up its share is continued after this time. */
 const WAIT_MS = 10;
