@@ -68,14 +68,16 @@ export class Store implements HistoryReader, ShutdownRecords {
 
   /**
    * Locks the data folder, opens the database and recovers the spool of a killed run. Rejects when the folder is locked by another
-   * process or cannot be created. A database that cannot be opened yet only degrades the store.
+   * process or cannot be created. A database that cannot be opened yet, or a thread that cannot be started, only degrades the store.
    */
   async start(): Promise<StoredPast> {
     makeFolder(this.#options.dataPath);
     this.#recorder.open(new Spool(spoolFolder(this.#options.dataPath, this.#options.environment)));
     try {
-      const { remoteNodes, nodes, openAlerts, readableMetrics, recovered } = await this.#thread.open();
+      const past = await this.#thread.start();
       this.#isStarted = true;
+      if (past === null) return { openAlerts: [], readableMetrics: new Set(), nodes: [], remoteNodes: [] };
+      const { remoteNodes, nodes, openAlerts, readableMetrics, recovered } = past;
       if (recovered > 0) this.#options.log('notice', 'samples of an earlier run recovered', { samples: recovered });
       return { openAlerts, readableMetrics, nodes, remoteNodes };
     } catch (error) {

@@ -1,5 +1,6 @@
-import { existsSync } from 'node:fs';
+import { existsSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import t from 'tap';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { until } from '../../testkit/wait.ts';
@@ -92,8 +93,28 @@ t.test('the store is stopped or killed while the thread is dead: the next start 
   sameRows(t, await (await startStore(t, folder)).rows(), series(START, 20));
 });
 
-t.test('a thread that cannot be started is an error of start()', async (t) => {
-  const started = new TestStore(temporaryFolder(t), { worker: new URL('./testing/no-such-worker.ts', import.meta.url) });
-  await t.rejects(started.store.start(), /no-such-worker/);
-  await started.stop();
+t.test('no thread can be started at first: records are in the spool, and open episodes are reported as soon as there is one', async (t) => {
+  const folder = temporaryFolder(t);
+  const earlier = await startStore(t, folder);
+  earlier.record(series(START, 10));
+  await earlier.store.recordAlert(change('a/cpu_percent/1', NOW));
+  await earlier.stop();
+  const program = join(folder, 'worker.ts'); // A program that is missing fails as a thread without free descriptors does.
+  const started = new TestStore(folder, { worker: pathToFileURL(program), retrySeconds: 10 });
+  t.teardown(() => started.stop());
+  t.same((await started.store.start()).openAlerts, []);
+  t.equal(started.store.state().state, 'degraded');
+  started.record(series(START + 10_000, 10));
+  await started.store.recordAlert(change('a/cpu_percent/2', NOW));
+  started.recordNextMinute(series(START + 20_000, 10));
+  symlinkSync(fileURLToPath(worker), program);
+  started.wait(10);
+  await until('it works', () => started.store.state().state === 'ok');
+  t.same(started.lateOpens, [[change('a/cpu_percent/1', NOW)]], 'except the episodes of this run');
+  sameRows(t, await started.rows(), series(START, 30));
+  t.equal((await started.store.alerts(ALL)).alerts.length, 2);
+  await die(started);
+  started.wait(10);
+  await until('it works again', () => started.store.state().state === 'ok');
+  t.equal(started.lateOpens.length, 1, 'a later thread reports none again');
 });

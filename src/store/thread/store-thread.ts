@@ -44,6 +44,10 @@ export class StoreThread {
   #retryTimer: Timer | null = null;
   #committing: Promise<void> | null = null;
   #stopping = false;
+  /** Whether the service has the open episodes of the database; not before a thread could be started. */
+  #isPastKnown = false;
+  /** Number of the first segment of this run. */
+  #firstSegment: number | null = null;
 
   constructor(options: StoreThreadOptions, recorder: SegmentRecorder, onOpening: () => void) {
     this.#options = options;
@@ -59,9 +63,26 @@ export class StoreThread {
     return this.#client !== null;
   }
 
-  /** Starts a thread, which opens the database and loads the spool. Rejects when the folder is locked by another process. */
-  async open(): Promise<OpenAnswer> {
+  /**
+   * Starts a thread. Rejects when the folder is locked by another process. Null: no thread could be started, as without free descriptors;
+   * this is retried, and `onLateOpen` is called once it succeeds.
+   */
+  async start(): Promise<OpenAnswer | null> {
+    try {
+      const { answer } = await this.#open();
+      return answer;
+    } catch (error) {
+      if ((error as Error).name === 'DataFolderInUse') throw error;
+      this.#degrade((error as Error).message);
+      return null;
+    }
+  }
+
+  /** Starts a thread, which opens the database and loads the spool; `own`: the episodes that this run has recorded in the spool. */
+  async #open(): Promise<{ answer: OpenAnswer; own: ReadonlySet<string> }> {
     const leftovers = this.#recorder.beginAfterRestart();
+    this.#firstSegment ??= this.#recorder.segment;
+    const first = this.#firstSegment;
     const { databasePath: path, hertz, maxBytes, node, worker } = this.#options;
     this.#backlog.replace(leftovers.map(toWaitingSegment));
     const listener: WorkerListener = {
@@ -80,7 +101,9 @@ export class StoreThread {
       else this.#degrade(answer.problem);
       this.#health.setDatabaseState(answer);
       this.#ensureSegmentAfter(answer.lastSegment);
-      return answer;
+      this.#isPastKnown = true;
+      const ofThisRun = leftovers.filter(({ segment }) => segment >= first);
+      return { answer, own: new Set(ofThisRun.flatMap(({ alerts }) => alerts.map(({ alert }) => alert.alert_id))) };
     } catch (error) {
       if (this.#client === client) this.#client = null;
       await client.end();
@@ -241,11 +264,21 @@ export class StoreThread {
 
   async #retry(): Promise<void> {
     if (!this.#client) {
-      await this.open().catch((error: Error) => this.#degrade(error.message));
+      await this.#reopen().catch((error: Error) => this.#degrade(error.message));
       return;
     }
     if (this.#backlog.isEmpty) this.#beginNextSegment();
     await this.#commit();
+  }
+
+  async #reopen(): Promise<void> {
+    const isLate = !this.#isPastKnown;
+    const { answer, own } = await this.#open();
+    if (isLate)
+      this.#options.onLateOpen(
+        answer.openAlerts.filter(({ alert_id }) => !own.has(alert_id)),
+        answer.remoteNodes,
+      );
   }
 
   /** The next thread loads the unwritten records from the spool. */
