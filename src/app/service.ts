@@ -272,7 +272,8 @@ export class Service {
     try {
       const address = await this.#rest.start();
       const past = await this.#store.start();
-      await this.#listenOnSocket();
+      // Only after the store has locked the data folder: a second instance must not replace the socket.
+      if (this.#options.restSocket !== null) await this.#rest.listenOnSocket(this.#options.restSocket);
       this.#live.addNames(past.nodes);
       for (const alert of past.openAlerts) this.#live.setAlert(alert);
       if (past.openAlerts.length > 0) log('notice', 'open alerts restored', { count: past.openAlerts.length });
@@ -290,15 +291,6 @@ export class Service {
       await this.stop();
       throw error;
     }
-  }
-
-  /** Only after the store has locked the data folder: a second instance must not replace the socket. Without it, the service continues. */
-  async #listenOnSocket(): Promise<void> {
-    const { log, restSocket: path } = this.#options;
-    if (path === null) return;
-    await this.#rest.listenOnSocket(path).catch(({ message }: Error) => {
-      log('error', 'REST socket not opened; commands of this machine need --url', { path, error: message });
-    });
   }
 
   /** Stops sampling, publishes pending alerts, closes REST and writes everything pending. */

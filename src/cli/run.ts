@@ -23,6 +23,7 @@ import { systemClocks } from '../core/platform/clocks.ts';
 import { createLogger, type Logger } from '../core/platform/log.ts';
 import { serviceManager, watchdogSeconds } from '../core/platform/notify.ts';
 import { releaseProgramPagesHourly } from '../core/platform/program-pages.ts';
+import { retryUntilDone } from '../core/platform/retry.ts';
 import type { LogLevel } from '../core/ports.ts';
 import { graphNames, monitorName } from '../ros/names.ts';
 import { environmentFor, findRos } from '../ros/rclnodejs/prepared.ts';
@@ -31,7 +32,6 @@ import { type Command, EXIT } from './command.ts';
 
 /** Time for a start in progress to complete after SIGTERM, before the process is killed. */
 const START_GRACE_MS = 5000;
-const ANNOUNCE_AGAIN_MS = 5000;
 const EXIT_GRACE_MS = 5000;
 
 export const run: Command = {
@@ -119,7 +119,11 @@ Exit codes: 0 stopped by a signal, 1 failed, 64 wrong usage, 75 data folder in u
     try {
       const port = (await service.start())?.port;
       hasStarted = true;
-      if (folder !== null) await announce(folder, file, logger);
+      if (folder !== null)
+        await retryUntilDone(() => announceService(folder, file), {
+          onFailure: ({ message }) => logger.log('error', 'service not announced; commands of this machine need --url', { error: message }),
+          onRecovery: () => logger.log('notice', 'service announced'),
+        });
       const { host: given } = config.rest;
       const host = given === null || given === '0.0.0.0' || given === '::' ? 'localhost' : given;
       const at = port === undefined ? 'none yet' : `http://${host.includes(':') ? `[${host}]` : host}:${port}/`;
@@ -158,17 +162,6 @@ function restartForRos({ ros }: Config, data: string, { log }: Logger): void {
     process.execve(process.execPath, [process.execPath, ...process.execArgv, ...process.argv.slice(1)], environment);
   } catch (error) {
     log('warning', 'cannot restart with the libraries of edge_health_interfaces', { error: (error as Error).message });
-  }
-}
-
-/** Announces the service to the commands of this machine; while that fails, as on a full /run, again and again. Never rejects. */
-async function announce(folder: string, file: string, logger: Logger, isFirst = true): Promise<void> {
-  try {
-    await announceService(folder, file);
-    if (!isFirst) logger.log('notice', 'service announced');
-  } catch (error) {
-    if (isFirst) logger.log('error', 'service not announced; commands of this machine need --url', { error: (error as Error).message });
-    setTimeout(() => void announce(folder, file, logger, false), ANNOUNCE_AGAIN_MS).unref();
   }
 }
 

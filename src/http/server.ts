@@ -6,6 +6,7 @@ import sirv from 'sirv';
 import { localAddress } from '../core/platform/local-address.ts';
 import { listenOnSocket } from '../core/platform/local-socket.ts';
 import { LOW_PORT_REMEDY } from '../core/platform/privileges.ts';
+import { retryUntilDone } from '../core/platform/retry.ts';
 import type { Log, SocketBounds } from '../core/ports.ts';
 import { retryPauseMs } from '../core/time/time.ts';
 import { type ApiPath, parameters } from './api/query-schema.ts';
@@ -202,10 +203,21 @@ export class RestServer {
     return this.#server.address() as AddressInfo | null;
   }
 
-  /** Listens on a Unix socket as well, through which programs of this machine reach this service and no other. Rejects if it cannot. */
-  async listenOnSocket(path: string): Promise<void> {
-    await listenOnSocket(this.#unixServer, path, UNIX_MODE);
-    this.#unixServer.on('error', (error) => this.#options.log('error', 'REST socket failed', { path, error: error.message }));
+  /**
+   * Listens on a Unix socket as well, through which programs of this machine reach this service and no other. Resolves after the first
+   * attempt; a failure is logged, and the attempt repeated until `stop`.
+   */
+  listenOnSocket(path: string): Promise<void> {
+    const { log } = this.#options;
+    const listen = async (): Promise<void> => {
+      await listenOnSocket(this.#unixServer, path, UNIX_MODE);
+      this.#unixServer.on('error', (error) => log('error', 'REST socket failed', { path, error: error.message }));
+    };
+    return retryUntilDone(listen, {
+      isWanted: () => !this.#isStopped,
+      onFailure: ({ message }) => log('error', 'REST socket not opened; commands of this machine need --url', { path, error: message }),
+      onRecovery: () => log('notice', 'REST socket opened', { path }),
+    });
   }
 
   #acceptUnix(socket: Socket & { readonly _handle?: { readonly fd?: number } }): void {

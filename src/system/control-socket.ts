@@ -1,5 +1,6 @@
 import { createServer, type Server, type Socket } from 'node:net';
 import { listenOnSocket } from '../core/platform/local-socket.ts';
+import { retryUntilDone } from '../core/platform/retry.ts';
 import type { Log } from '../core/ports.ts';
 import { isVisible, printable } from '../core/text.ts';
 
@@ -35,6 +36,7 @@ const MODE = 0o660;
 export class ControlSocket {
   readonly #options: ControlOptions;
   readonly #server: Server;
+  #isStopped = false;
 
   constructor(options: ControlOptions) {
     this.#options = options;
@@ -47,19 +49,23 @@ export class ControlSocket {
     return this.#server.listening ? this.#options.path : null;
   }
 
-  /** A failure is logged, and the service runs without the socket. */
-  async start(): Promise<void> {
+  /** Resolves after the first attempt. A failure is logged, and the service runs without the socket until a later attempt succeeds. */
+  start(): Promise<void> {
     const { log, path } = this.#options;
-    try {
+    const listen = async (): Promise<void> => {
       await listenOnSocket(this.#server, path, MODE);
       this.#server.on('error', (error) => log('warning', 'control socket failed', { path, error: error.message }));
-    } catch (error) {
-      this.stop();
-      log('warning', 'control socket not opened; edge-health nodes forget has no effect', { path, error: (error as Error).message });
-    }
+    };
+    return retryUntilDone(listen, {
+      isWanted: () => !this.#isStopped,
+      onFailure: ({ message }) =>
+        log('warning', 'control socket not opened; edge-health nodes forget has no effect', { path, error: message }),
+      onRecovery: () => log('notice', 'control socket opened', { path }),
+    });
   }
 
   stop(): void {
+    this.#isStopped = true;
     if (this.#server.listening) this.#server.close();
   }
 

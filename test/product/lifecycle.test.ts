@@ -77,14 +77,18 @@ t.test('one process samples in order; SIGTERM and SIGINT write pending data and 
   }
 });
 
-t.test('a service whose file cannot be written at first is announced as soon as it can', async (t) => {
+t.test('a service whose file and sockets cannot be created at first has them as soon as it can', async (t) => {
   const folder = temporaryFolder(t);
   const run = join(folder, 'run');
-  // A folder in the place of the file, which cannot be replaced.
-  mkdirSync(join(run, 'service.json', 'in-use'), { recursive: true });
+  const names = ['service.json', 'rest.sock', 'control.sock'];
+  // Folders in the place of the files, which cannot be replaced.
+  for (const name of names) mkdirSync(join(run, name, 'in-use'), { recursive: true });
   const service = await startIn(t, folder, { environment: { RUNTIME_DIRECTORY: run } });
   await service.logged(/error: service not announced/);
-  rmSync(join(run, 'service.json'), { recursive: true });
+  t.match(service.log, /REST socket not opened[\s\S]*control socket not opened/);
+  for (const name of names) rmSync(join(run, name), { recursive: true });
   await service.logged(/notice: service announced/);
+  await service.logged(/notice: REST socket opened/);
+  await service.logged(/notice: control socket opened/);
   t.equal((JSON.parse(readFileSync(join(run, 'service.json'), 'utf8')) as { pid: number }).pid, service.pid);
 });

@@ -15,7 +15,12 @@ export async function listenOnSocket(server: Server, path: string, mode: number)
       resolve();
     });
   });
-  chmodSync(path, mode);
+  try {
+    chmodSync(path, mode);
+  } catch (error) {
+    server.close();
+    throw error;
+  }
 }
 
 export interface ExchangeOptions {
