@@ -1,4 +1,4 @@
-import { existsSync, symlinkSync } from 'node:fs';
+import { existsSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import t from 'tap';
@@ -117,4 +117,21 @@ t.test('no thread can be started at first: records are in the spool, and open ep
   started.wait(10);
   await until('it works again', () => started.store.state().state === 'ok');
   t.equal(started.lateOpens.length, 1, 'a later thread reports none again');
+});
+
+t.test('samples that neither the spool nor a thread has are counted as lost', async (t) => {
+  const folder = temporaryFolder(t);
+  const started = await startStore(t, folder, { worker, retrySeconds: 10 });
+  const spool = join(folder, 'run', 'spool');
+  rmSync(spool, { recursive: true });
+  writeFileSync(spool, ''); // A file in the place of the folder.
+  started.record(series(START, 5));
+  await die(started);
+  started.record(series(START + 5000, 5));
+  rmSync(spool);
+  started.wait(10);
+  await until('it works again', () => started.store.state().state === 'ok');
+  started.record(series(START + 10_000, 5));
+  sameRows(t, await started.rows(), series(START + 10_000, 5));
+  t.equal(started.store.state().samples_lost, 10);
 });

@@ -108,7 +108,11 @@ function render(status: Omit<StatusDocument, 'rest'>, rest: StatusDocument['rest
   out.gauge('storage_size_bytes', 'Size of the database.', storage.size_bytes);
   out.gauge('storage_max_bytes', 'Maximum size of the database.', storage.max_bytes);
   out.gauge('storage_pending_samples', 'Samples not yet in the database.', storage.samples_pending);
-  out.counter('storage_lost_samples_total', 'Samples dropped because the database was not writable for too long.', storage.samples_lost);
+  out.counter(
+    'storage_lost_samples_total',
+    'Samples dropped because neither the database nor the spool could hold them.',
+    storage.samples_lost,
+  );
   jobMetrics(out, status.ops);
   out.gauge('http_connections', 'Open connections.', rest.connections);
   out.gauge('event_streams', 'Open streams of /events.', rest.event_streams);

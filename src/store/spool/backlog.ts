@@ -3,6 +3,8 @@ export interface WaitingSegment {
   readonly segment: number;
   readonly bytes: number;
   readonly samples: number;
+  /** Those of `samples` that the spool did not accept: they are lost with the thread. */
+  readonly unspooled?: number;
 }
 
 /** Segments waiting to be written, oldest first. Over the size limit the oldest samples are dropped. */
@@ -36,7 +38,9 @@ export class Backlog {
     this.#waiting.push(segment);
   }
 
+  /** Continues with what the spool has, after a thread has ended. */
   replace(waiting: readonly WaitingSegment[]): void {
+    for (const { unspooled = 0 } of this.#waiting) this.#lost += unspooled;
     this.#waiting = [...waiting];
   }
 

@@ -31,6 +31,8 @@ export class SegmentRecorder {
   readonly #batches = new Map<string, { readonly batch: Batch; isNewcomer: boolean }>();
   #spool: Spool | null = null;
   #samples = 0;
+  /** Samples of the segment whose line the spool did not accept. */
+  #unspooled = 0;
   #startSeconds = 0;
   /** Sequence number of the last record within the segment. */
   #sequence = 0;
@@ -82,8 +84,9 @@ export class SegmentRecorder {
 
   /** Ends the segment, whose batches must have been sent, and returns its size. */
   end(): WaitingSegment {
-    const waiting = { segment: this.segment, bytes: this.#spool?.bytes ?? 0, samples: this.#samples };
+    const waiting = { segment: this.segment, bytes: this.#spool?.bytes ?? 0, samples: this.#samples, unspooled: this.#unspooled };
     this.#samples = 0;
+    this.#unspooled = 0;
     return waiting;
   }
 
@@ -111,6 +114,7 @@ export class SegmentRecorder {
     const { batch } = entry;
     batch.add(status, timestampMs, cursor.sequence);
     this.#samples += 1;
+    if (this.#spoolFailed) this.#unspooled += 1;
     if (batch.count >= MAX_BATCH) this.#isBatchFull = true;
     return cursor;
   }
@@ -135,7 +139,6 @@ export class SegmentRecorder {
   /** Begins a new segment and returns all earlier ones found in the spool. */
   beginAfterRestart(): Leftover[] {
     this.dropBatches();
-    this.#samples = 0;
     this.begin();
     return (
       this.#spool?.leftovers((path, error) =>

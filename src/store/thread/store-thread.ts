@@ -80,6 +80,7 @@ export class StoreThread {
 
   /** Starts a thread, which opens the database and loads the spool; `own`: the episodes that this run has recorded in the spool. */
   async #open(): Promise<{ answer: OpenAnswer; own: ReadonlySet<string> }> {
+    this.#backlog.push(this.#recorder.end());
     const leftovers = this.#recorder.beginAfterRestart();
     this.#firstSegment ??= this.#recorder.segment;
     const first = this.#firstSegment;
