@@ -109,7 +109,7 @@ export const PARTS: readonly Part[] = [
     proves: 'attacks from the network and by other users of the machine: floods, forged datagrams, planted links, mutated input',
     needs: 'network namespaces, other users',
     packages: ['iproute2', 'procps', 'python3'],
-    minutes: 4,
+    minutes: 8,
     jobs: 1,
   },
   {

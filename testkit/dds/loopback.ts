@@ -29,16 +29,22 @@ export interface TopicReader<T> {
   readonly local: LocalReader;
 }
 
-/** A participant that is stopped at the end of the test. Create its endpoints before start(). */
+const LOOPBACK = '127.0.0.1';
+
+/**
+ * A participant that is stopped at the end of the test. Create its endpoints before start(). `peer`: the host with which it communicates;
+ * another one than this for test networks.
+ */
 export class LoopbackParticipant {
   readonly participant: Participant;
 
-  constructor(t: Teardown, domain: number) {
-    const participant = participantOn(new UdpNetwork(true), () => performance.now() / 1000, {
+  constructor(t: Teardown, domain: number, peer = LOOPBACK) {
+    const localhostOnly = peer === LOOPBACK;
+    const participant = participantOn(new UdpNetwork(localhostOnly), () => performance.now() / 1000, {
       domain,
       prefix: newPrefix(),
-      staticPeers: ['127.0.0.1'],
-      localhostOnly: true,
+      staticPeers: [peer],
+      localhostOnly,
       leaseSeconds: LONG_LEASE_SECONDS,
       wallMilliseconds: Date.now,
     });

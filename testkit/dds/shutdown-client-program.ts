@@ -1,6 +1,6 @@
 /**
  * A client of the safe shutdown in a separate process, started by shutdown-client.ts. Argument: the name of the service. Each line of
- * standard input is a request in JSON.
+ * standard input is a request in JSON. A second argument: the address of the host that offers it, if it is not this one.
  */
 import { createInterface } from 'node:readline';
 import { SAFE_SHUTDOWN } from '../../src/ros/interfaces.generated.ts';
@@ -11,7 +11,7 @@ const emit = (event: string, fields: object): void => {
   process.stdout.write(`${JSON.stringify({ event, wall_ms: Date.now(), ...fields })}\n`);
 };
 
-const client = new LoopbackParticipant({ teardown: () => undefined }, 0);
+const client = new LoopbackParticipant({ teardown: () => undefined }, 0, process.argv[3]);
 const service = client.client(process.argv[2] ?? '/safe_shutdown', SAFE_SHUTDOWN);
 await client.start();
 emit('started', { writer: service.writer.guid });

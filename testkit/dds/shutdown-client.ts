@@ -1,6 +1,5 @@
 /**
- * Calls the safe shutdown as a local user: a client of the embedded transport in a process of that user, on the loopback interface of
- * a test host. Needs root.
+ * Calls the safe shutdown as a user of a test host: a client of the embedded transport in a process of that user. Needs root.
  */
 import type { ChildProcess } from 'node:child_process';
 import { chmodSync, copyFileSync } from 'node:fs';
@@ -38,15 +37,19 @@ export class ShutdownClient extends EventProcess<ClientEvents> {
     this.writer = '';
   }
 
-  /** Resolves when it has joined the graph. */
+  /** Resolves when it has joined the graph. `server`: the address of the host that offers the service, if it is not `host`. */
   static async start(
     host: Host,
     uid: number,
     [node, program]: readonly [string, string],
     service = '/safe_shutdown',
+    server?: string,
   ): Promise<ShutdownClient> {
     const as = [`--reuid=${uid}`, `--regid=${uid}`, '--clear-groups'];
-    const child = host.spawn('setpriv', [...as, node, '--no-warnings', program, service], { cwd: '/', stdio: ['pipe', 'pipe', 'pipe'] });
+    const child = host.spawn('setpriv', [...as, node, '--no-warnings', program, service, ...(server ? [server] : [])], {
+      cwd: '/',
+      stdio: ['pipe', 'pipe', 'pipe'],
+    });
     const client = new ShutdownClient(child, `shutdown client of user ${uid}`);
     const { writer } = await client.waitFor('started');
     return Object.assign(client, { writer });

@@ -1,4 +1,5 @@
 """Raw IPv4 for tests: `send` writes UDP datagrams with any source address, `count` counts received ones. Needs root."""
+import errno
 import json
 import socket
 import struct
@@ -7,14 +8,45 @@ import threading
 
 ETH_P_IP = 0x0800
 UDP = 17
+GROUP = socket.inet_aton('239.255.0.1') + socket.inet_aton('0.0.0.0')
 
 
-def send():
-    """Reads one datagram per line of standard input: source address, target address, port, hexadecimal octets."""
+def receive_at(port):
+    """Prints each UDP datagram that arrives at a port, also from the multicast group: source address, hexadecimal octets."""
+    udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    udp.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    udp.bind(('', port))
+    udp.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, GROUP)
+
+    def receive():
+        while True:
+            payload, (source, _) = udp.recvfrom(65535)
+            # One write: several threads print.
+            sys.stdout.write(f'{source} {payload.hex()}\n')
+            sys.stdout.flush()
+
+    threading.Thread(target=receive, daemon=True).start()
+    return udp
+
+
+def send(ports):
+    """
+    Reads one datagram per line of standard input: source address, target address, port, hexadecimal octets. Source `-`: an ordinary
+    datagram from the first of `ports`, of any size. Prints what arrives at `ports`.
+    """
+    sockets = [receive_at(port) for port in ports]
     raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
     for line in sys.stdin:
         source, target, port, octets = line.split()
         payload = bytes.fromhex(octets)
+        if source == '-':
+            try:
+                sockets[0].sendto(payload, (target, int(port)))
+            except OSError as error:
+                # The target's host or port does not exist at the moment.
+                if error.errno not in (errno.ECONNREFUSED, errno.EHOSTUNREACH, errno.ENETUNREACH):
+                    raise
+            continue
         # UDP checksum 0 means none (RFC 768); the kernel fills in length and checksum of the IP header.
         header = struct.pack('!HHHH', 7411, int(port), 8 + len(payload), 0)
         ip = struct.pack('!BBHHHBBH4s4s', 0x45, 0, 0, 0, 0, 64, UDP, 0, socket.inet_aton(source), socket.inet_aton(target))
@@ -43,6 +75,6 @@ def count(origin):
 
 
 if sys.argv[1] == 'send':
-    send()
+    send([int(port) for port in sys.argv[2:]])
 else:
     count(sys.argv[2])

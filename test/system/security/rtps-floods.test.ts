@@ -8,10 +8,10 @@ import { MULTICAST_GROUP, ports } from '../../../src/rtps/wire/protocol.ts';
 import { GraphNode } from '../../../testkit/dds/graph-node.ts';
 import { temporaryFolder } from '../../../testkit/folder.ts';
 import { type Host, Network, networkUnavailable } from '../../../testkit/network/network.ts';
+import { RawProgram } from '../../../testkit/network/raw-program.ts';
 import { HostService } from '../../../testkit/network/service-on-host.ts';
 import { ROOT } from '../../../testkit/service/service.ts';
 import { until } from '../../../testkit/wait.ts';
-import { RawProgram } from './support/raw-program.ts';
 
 /** Floods of a whole service, which continues to receive every status of its robots and discovers new ones. */
 

@@ -7,7 +7,7 @@ import { entity, message, sn, submessage, u16, u32 } from '../../../src/rtps/tes
 import { ENTITY, entityOf, ports } from '../../../src/rtps/wire/protocol.ts';
 import { GraphNode } from '../../../testkit/dds/graph-node.ts';
 import { type Host, Network, networkUnavailable } from '../../../testkit/network/network.ts';
-import { RawProgram } from './support/raw-program.ts';
+import { RawProgram } from '../../../testkit/network/raw-program.ts';
 
 /**
  * The embedded transport over UDP, and an attacker that sends in the name of others: what reaches a victim that never sent a datagram, and
@@ -164,7 +164,7 @@ t.test('attackers on the network have limited effects', { skip: networkUnavailab
 
   await t.test('little reaches a victim', async (t) => {
     counter.write('how many');
-    const arrived = JSON.parse(await counter.read()) as Record<string, readonly [number, number]>;
+    const arrived = JSON.parse((await counter.read()) ?? '') as Record<string, readonly [number, number]>;
     for (const { what, victim, isSpoofed } of targets) {
       const [datagrams = 0, octets = 0] = arrived[victim] ?? [];
       const sent = spent.get(victim) as Counted;
