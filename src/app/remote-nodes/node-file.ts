@@ -19,6 +19,7 @@ export class NodeFile<T extends string | number> {
   #pending: ReadonlyMap<string, T> | null = null;
   #timer: NodeJS.Timeout | null = null;
   #writtenSeconds = Number.NEGATIVE_INFINITY;
+  #isFailing = false;
 
   constructor(path: string, isValue: (value: unknown) => value is T, log: Log) {
     this.#path = path;
@@ -44,7 +45,7 @@ export class NodeFile<T extends string | number> {
     this.#timer ??= setTimeout(() => void this.flush(), wait * 1000).unref();
   }
 
-  /** Writes pending changes now; never rejects. */
+  /** Writes pending changes now; never rejects. After a failure they are written later. */
   async flush(): Promise<void> {
     if (this.#timer) clearTimeout(this.#timer);
     this.#timer = null;
@@ -54,7 +55,11 @@ export class NodeFile<T extends string | number> {
     this.#writtenSeconds = performance.now() / 1000;
     try {
       await writeAtomically(this.#path, JSON.stringify(Object.fromEntries(values)));
+      this.#isFailing = false;
     } catch (error) {
+      this.write(this.#pending ?? values);
+      if (this.#isFailing) return;
+      this.#isFailing = true;
       this.#log('warning', 'file about remote nodes not saved', { path: this.#path, error: (error as Error).message });
     }
   }
