@@ -208,6 +208,35 @@ t.test('two participants with one GUID: neither excludes the other', async (t) =
   }
 });
 
+t.test('a rival that was first and acknowledges from the address of the genuine participant does not exclude it', async (t) => {
+  const { side, time, wire } = sides(t);
+  const [own, genuine] = [side(OWN), side(FRIEND)];
+  const rival = ForgedParticipant.named(genuine.participant.prefix, { address: ATTACKER, port: 7410 });
+  let from = ATTACKER;
+  wire.onFlight = ({ datagram, to }) => {
+    const answer = to === ATTACKER && destinationOf(datagram) === rival.prefix && rival.answer(datagram);
+    if (answer) setTimeout(() => own.network.inject(answer, from, false), 1);
+  };
+  await own.participant.start();
+  own.network.inject(rival.announcement(), ATTACKER, true);
+  await time.pass(3);
+  t.ok(own.participant.isProven(rival.prefix));
+  from = FRIEND;
+  own.network.inject(rival.heartbeat(0x103, 1, 1), FRIEND, false);
+  await time.pass(0.5);
+  from = ATTACKER;
+  await genuine.participant.start();
+  for (let i = 0; i < 60; i += 1) {
+    for (const source of [ATTACKER, FRIEND]) own.network.inject(rival.announcement(), source, true);
+    write(genuine, `${i}`);
+    await time.pass(1);
+  }
+  t.same(
+    own.reader.samples,
+    Array.from({ length: 60 }, (_, i) => `${i}`),
+  );
+});
+
 t.test('a participant continues at another address when it does not respond at the former one', async (t) => {
   const { own, friend, gone, time } = await scene(t);
   const [received] = [own.reader.samples.length];

@@ -98,7 +98,7 @@ export class Detector {
       onUnusable();
       return;
     }
-    if (!peer) this.#onOther(data, payload, arrival);
+    if (!peer || isOtherParticipant(peer, data, address)) this.#onOther(data, payload, arrival);
     else if (peer.wasProven && !peer.isLocal) this.#onChange(peer, data, payload, address);
     else peers.update(peer, data, payload, address, monotonicSeconds());
   }
@@ -308,6 +308,15 @@ export class Detector {
 function isSameParticipant(known: Peer, data: ParticipantData, address: string): boolean {
   const contains = (of: ParticipantData, wanted: string): boolean => of.metaUnicast.some((locator) => locator.address === wanted);
   return contains(known.data, address) && contains(data, known.meta.address);
+}
+
+/**
+ * Whether an announcement from an address of a known participant is another one's: it contains that address, but not the path to the known
+ * one. Anyone can claim a GUID at an own address and acknowledge from a forged one; this must not exclude the participant that is there.
+ */
+function isOtherParticipant({ isLocal, meta }: Peer, { metaUnicast }: ParticipantData, address: string): boolean {
+  if (isLocal || meta.address === address) return false;
+  return metaUnicast.some((own) => own.address === address) && !metaUnicast.some((own) => own.address === meta.address);
 }
 
 function nameOf({ data }: Peer): string {

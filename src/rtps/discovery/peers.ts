@@ -121,7 +121,10 @@ export class Peers {
   find(prefix: GuidPrefix, source: string, isOwn: boolean): Peer | undefined {
     const matches = (peer: Peer): boolean => peer.sources.has(source) || (isOwn && peer.isLocal);
     const sharing = this.#sharing.get(prefix);
-    if (sharing) return sharing.find((peer) => peer.wasProven && matches(peer)) ?? sharing.find(matches);
+    if (sharing) {
+      const isAtPath = ({ meta }: Peer): boolean => meta.address === source;
+      return sharing.find(isAtPath) ?? sharing.find((peer) => peer.wasProven && matches(peer)) ?? sharing.find(matches);
+    }
     const only = this.#peers.get(prefix);
     return only && matches(only) ? only : undefined;
   }
