@@ -1,12 +1,12 @@
 import { Announcer } from './discovery/announcer.ts';
-import { Proof } from './discovery/challenge.ts';
+import { Proof, ReaderProof } from './discovery/challenge.ts';
 import { type Arrival, Detector } from './discovery/detector.ts';
 import type { EndpointData } from './discovery/discovery-data.ts';
 import { type Peer, Peers } from './discovery/peers.ts';
 import { Endpoints, type LocalReader, type LocalWriter, type TopicReaderOptions, type TopicWriterOptions } from './endpoints/endpoints.ts';
 import { Agenda, Outbox } from './endpoints/outbox.ts';
 import type { StatefulReader } from './endpoints/reader.ts';
-import type { Change } from './endpoints/writer.ts';
+import type { Change, StatefulWriter } from './endpoints/writer.ts';
 import { LIMITS, OctetBudget } from './limits.ts';
 import type { Logger } from './log.ts';
 import { AmplificationLimit } from './net/amplification.ts';
@@ -63,6 +63,8 @@ export interface ParticipantOptions {
 export const LEASE_SECONDS = 20;
 /** A timer delayed by more than this means that the process was stopped or the machine suspended. */
 const STALL_SECONDS = 1;
+/** Challenges of a reader in a row: the number of a single one can be guessed. */
+const READER_CHALLENGES = 3;
 
 export interface WriteOptions {
   readonly inlineQos?: Buffer;
@@ -83,6 +85,8 @@ export class Participant implements MessageHandler {
   readonly #limit = new AmplificationLimit();
   /** Running proofs of participants that were proven before. */
   readonly #proofs = new Map<GuidPrefix, Proof>();
+  /** Running proofs of readers. */
+  readonly #readerProofs = new Map<Guid, ReaderProof>();
   readonly #budget = new OctetBudget(LIMITS.bufferedOctets);
   readonly #endpoints: Endpoints;
   readonly #agenda: Agenda;
@@ -167,6 +171,28 @@ export class Participant implements MessageHandler {
     this.#proofs.set(key, proof);
     this.#endpoints.addPeer(peer);
     return (await proof.result.finally(() => this.#proofs.delete(key))) && isAtPath();
+  }
+
+  /**
+   * Challenges a remote reader of a volatile local writer; resolves within 3 seconds to whether it responds at the address of its participant.
+   * A proven participant need not have the endpoints that are announced in its name: one that a host with a forged address has invented
+   * acknowledges nothing.
+   */
+  async proveReader({ state }: LocalWriter, guid: Guid): Promise<boolean> {
+    for (let i = 0; i < READER_CHALLENGES; i += 1) if (!(await this.#challengeReader(state, guid))) return false;
+    return true;
+  }
+
+  #challengeReader(state: StatefulWriter, guid: Guid): Promise<boolean> {
+    const running = this.#readerProofs.get(guid);
+    if (running) return running.result;
+    const reader = state.readers.find((one) => one.guid === guid);
+    if (!reader?.reliable) return Promise.resolve(false);
+    const proof = new ReaderProof((reader.numberOffset ?? 0) + state.last + 1);
+    this.#readerProofs.set(guid, proof);
+    state.match({ ...reader, numberOffset: proof.expected - state.last - 1 }, this.#options.monotonicSeconds());
+    this.#work();
+    return proof.result.finally(() => this.#readerProofs.delete(guid));
   }
 
   /** The locators to which datagrams for a participant are sent; empty: the participant is not known. */
@@ -308,6 +334,7 @@ export class Participant implements MessageHandler {
       return;
     }
     this.#peers.recordAcknowledgement(peer, this.#options.monotonicSeconds());
+    if (address === peer.meta.address || peer.isLocal) this.#readerProofs.get(ackNack.sender)?.acknowledge(set.base);
     this.#endpoints.onAckNack(ackNack);
   }
 

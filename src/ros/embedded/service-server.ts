@@ -47,6 +47,11 @@ const DEPTH = 100;
 /** The client's reply reader may be discovered after its request; on a lossy network its announcement may be repeated several times. */
 const WAIT_FOR_READER_MS = 20_000;
 const MAX_WAITING = 256;
+/** A request is refused if its client's reply reader is discovered later than this after it. */
+const DISCOVERY_MS = 100;
+const DISCOVERY_TRIES = 20;
+/** Reply readers that are challenged for a request; a client has one. */
+const MAX_CHALLENGED = 8;
 /** Writers of requests, and requests of each, that are remembered to ignore duplicates. */
 const MAX_REMEMBERED = 1024;
 const REMEMBERED_OF_EACH = 64;
@@ -108,10 +113,24 @@ export class ServiceServer {
       local: participant.isOwnAddress(source.address),
       receivingPorts,
       prove: async () =>
-        (await participant.prove(prefix, source.address)) && String(receivingPorts) === String(this.#receivingPorts(prefix)),
+        (await participant.prove(prefix, source.address)) &&
+        (await this.#proveClient(correlation)) &&
+        String(receivingPorts) === String(this.#receivingPorts(prefix)),
       isNew: () => this.#isNew(writer.guid, sequenceNumber, source),
     });
     void answer.then((response) => response && this.#reply(correlation, encode(type.response, response)));
+  }
+
+  /** Whether the participant has the client in whose name the request was sent: the reader of its replies responds. */
+  async #proveClient({ isClient }: Correlation): Promise<boolean> {
+    const { participant } = this.#options;
+    const readersOf = (): MatchedReader[] => this.replies.state.readers.filter(isClient).slice(0, MAX_CHALLENGED);
+    let readers = readersOf();
+    for (let tries = 0; readers.length === 0 && tries < DISCOVERY_TRIES; tries += 1) {
+      await new Promise((resolve) => setTimeout(resolve, DISCOVERY_MS));
+      readers = readersOf();
+    }
+    return (await Promise.all(readers.map(({ guid }) => participant.proveReader(this.replies, guid)))).includes(true);
   }
 
   /** The ports at which a participant receives, if all its locators are on this machine. */

@@ -1,9 +1,11 @@
 import t, { type Test } from 'tap';
 import type { DdsCaller } from '../../core/shutdown/shutdown.ts';
+import { ForgedParticipant } from '../../rtps/testing/forged-participant.ts';
 import { Wire } from '../../rtps/testing/memory-network.ts';
-import { participantOn } from '../../rtps/testing/participants.ts';
+import { participantOn, writerOf } from '../../rtps/testing/participants.ts';
 import { VirtualTime } from '../../rtps/testing/virtual-time.ts';
 import { decode, encode } from '../../rtps/wire/cdr.ts';
+import { ENTITY } from '../../rtps/wire/protocol.ts';
 import type { GraphOptions } from '../graph.ts';
 import { SAFE_SHUTDOWN } from '../interfaces.generated.ts';
 import { EmbeddedShutdownServer } from './shutdown-server.ts';
@@ -78,6 +80,34 @@ t.test('the node of the safe shutdown alone: both names are served, and the call
   );
   t.equal(server.problem, null);
   t.match(lines, [/^notice: safe shutdown is served by the embedded participant/]);
+});
+
+t.test('a forged request in the name of a genuine participant without a client is not proved', async (t) => {
+  const { time, network, server, other, callers } = rig(t);
+  writerOf(other);
+  await server.start();
+  await other.start();
+  await time.pass(3);
+  const forged = ForgedParticipant.named(other.prefix);
+  const [request, reply] = (['request', 'response'] as const).map((part) => ({ userData: '', type: SAFE_SHUTDOWN[part].ddsName }));
+  // Since its numbers contradict those of the participant, samples of both are delivered.
+  for (let i = 0; i < 6; i += 1) {
+    for (const datagram of [
+      forged.heartbeat(ENTITY.PUBLICATIONS_WRITER, 1, 1),
+      forged.heartbeat(ENTITY.SUBSCRIPTIONS_WRITER, 1, 1),
+      forged.endpoint(true, 77, { topic: 'rq/safe_shutdownRequest', ...request }),
+      ...(i < 3 ? [] : [forged.endpoint(false, 78, { topic: 'rr/safe_shutdownReply', ...reply })]),
+      forged.data(0x4d03, encode(SAFE_SHUTDOWN.request, { reason: 'MANUAL', requested_by: 'me', timeout: 5 })),
+    ])
+      network.inject(datagram, '10.0.0.2', false);
+    await time.pass(0.6);
+  }
+  t.ok(callers.length > 1);
+  for (const caller of callers) {
+    const proof = caller?.prove();
+    await time.pass(4);
+    t.equal(await proof, false);
+  }
 });
 
 t.test('a failed start is reported as a problem, does not reject, and is repeated', async (t) => {

@@ -5,7 +5,7 @@ import { destinationOf } from '../testing/dissect.ts';
 import { ForgedParticipant } from '../testing/forged-participant.ts';
 import { randomFrom } from '../testing/random.ts';
 import { sides, write } from '../testing/sides.ts';
-import { Challenge, Proof } from './challenge.ts';
+import { Challenge, Proof, ReaderProof } from './challenge.ts';
 
 const [A, B] = [0x3c2, 0x4c2];
 const WRITERS = [
@@ -212,4 +212,15 @@ t.test('a present participant can be proven again without other effects', async 
   t.ok(await prove());
   t.notOk(await a.participant.prove('0110aaaaaaaaaaaaaaaaaaaa', '10.0.0.2'));
   t.same([...a.participant.lines, ...b.participant.lines], []);
+});
+
+t.test('a reader is proven by the expected number alone, and not after three guesses', async (t) => {
+  const genuine = new ReaderProof(10);
+  for (let late = 2; late <= 10; late += 1) genuine.acknowledge(late);
+  genuine.acknowledge(genuine.expected);
+  t.ok(await genuine.result);
+  const forged = new ReaderProof(10);
+  for (let guess = 1; guess <= 3; guess += 1) forged.acknowledge(forged.expected + guess);
+  forged.acknowledge(forged.expected);
+  t.notOk(await forged.result);
 });

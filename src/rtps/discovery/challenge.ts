@@ -158,6 +158,46 @@ export class Proof {
   }
 }
 
+/** Numbers of which one is chosen: few, since a reader may take a jump by more for a forgery. */
+const READER_NUMBERS = 1024;
+/** Four heartbeats are sent within this time, so that a lossy network does not refuse a genuine reader. */
+const READER_PROOF_MS = 1000;
+
+/**
+ * The same for one reader of another writer: the next heartbeats to it have numbers that end before `expected`, a random number above those
+ * it knows. A participant may be genuine, and the endpoint that is announced in its name forged.
+ */
+export class ReaderProof {
+  /** Resolves to whether the reader has responded within READER_PROOF_MS. */
+  readonly result: Promise<boolean>;
+  readonly expected: number;
+  readonly #known: number;
+  readonly #end: (isProven: boolean) => void;
+  #guesses = 0;
+
+  /** `known`: the highest number that the reader may acknowledge from before. */
+  constructor(known: number) {
+    this.#known = known;
+    this.expected = known + 1 + (randomOctets(2).readUInt16BE() % READER_NUMBERS);
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    const timer = setTimeout(() => resolve(false), READER_PROOF_MS);
+    this.result = promise;
+    this.#end = (isProven) => {
+      clearTimeout(timer);
+      resolve(isProven);
+    };
+  }
+
+  /** Handles an acknowledgement of all numbers below `base`. */
+  acknowledge(base: number): void {
+    if (base === this.expected) this.#end(true);
+    else if (base > this.#known) {
+      this.#guesses += 1;
+      if (this.#guesses > PROOF_GUESSES) this.#end(false);
+    }
+  }
+}
+
 /** Whether a participant responds at its path. */
 export type Presence = 'present' | 'silent';
 
