@@ -128,6 +128,12 @@ t.test('a user whose responses the kernel would keep without limit cannot connec
     return text;
   };
   for (let i = 0; i < 10; i += 1) t.match(await answer(), /404/, 'a client that reads does not count');
+  for (let i = 0; i < 10; i += 1) {
+    const socket = connect(path, () => socket.write('GET /nowhere HTTP/1.1\r\nHost: localhost\r\n\r\n'));
+    socket.resume();
+    await new Promise((resolve) => socket.once('end', resolve));
+  }
+  t.match(await answer(), /404/, 'nor does one that would keep its connection open');
   for (let i = 0; i < 3; i += 1) {
     // It reads nothing, and so does not notice that the service has closed the connection.
     const socket = connect(path, () => socket.pause().write('malformed\r\n\r\n'));

@@ -119,7 +119,12 @@ export class RestServer {
       },
     });
     this.#server = this.#createServer();
-    this.#unixServer = this.#createServer().on('connection', (socket) => this.#acceptUnix(socket));
+    this.#unixServer = this.#createServer()
+      .on('connection', (socket) => this.#acceptUnix(socket))
+      // Each connection ends with its response. One kept open would be closed here when idle, and count as unread (#acceptUnix).
+      .on('request', (_request, response) => {
+        response.shouldKeepAlive = false;
+      });
     this.#connections = new Connections(this.#server, {
       max: options.maxConnections,
       serve: this.#routes(),
