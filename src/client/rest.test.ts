@@ -39,3 +39,12 @@ t.test('pages are followed behind a reverse proxy that adds a path', async (t) =
   for (let path: string | null = '/alerts?limit=1'; path !== null; ) ({ next: path } = await rest.page<unknown>(path));
   t.same(requested, ['/robot1/alerts?limit=1', '/robot1/alerts?limit=1&cursor=a%2Fb']);
 });
+
+t.test('an error of another program is shown as it is', async (t) => {
+  const body = '{"code":[1],"detail":{"a":1}}';
+  const server = createServer((_request, response) => response.writeHead(503).end(body)).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(() => server.close());
+  const rest = new RestClient({ base: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, token: null });
+  await t.rejects(rest.json('/status'), { name: 'ServiceRefused', message: `/status: 503 ${body}`, code: null });
+});

@@ -25,9 +25,10 @@ export class ServiceRefused extends Error {
   }
 }
 
-function problemOf(body: string): { code?: string; detail?: string } | null {
+function problemOf(body: string): { code: string; detail: string } | null {
   try {
-    return JSON.parse(body) as { code?: string; detail?: string };
+    const { code, detail } = JSON.parse(body) as { code?: unknown; detail?: unknown };
+    return typeof code === 'string' && typeof detail === 'string' ? { code, detail } : null;
   } catch {
     return null;
   }
