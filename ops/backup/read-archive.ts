@@ -25,7 +25,7 @@ const NESTED_LISTS = /\[\s*\[|\{\s*\}/;
 const STRINGS = /"(?:[^"\\]|\\.)*"/g;
 /** The contents of a backup are at most this many times as large as its file, or at most LARGEST_SMALL_BYTES. */
 const MAX_RATIO = 100;
-const LARGEST_SMALL_BYTES = 256 * 1024 * 1024;
+const LARGEST_SMALL_BYTES = 256e6;
 /** Base 2 logarithm of the memory for decompression; write-archive.ts needs 21. */
 const MAX_WINDOW_LOG = 23;
 
