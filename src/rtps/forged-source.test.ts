@@ -308,6 +308,9 @@ t.test('a participant of two networks may request from the address that is not i
   // It sends everything by the other network.
   const inject = a.network.inject.bind(a.network);
   a.network.inject = (datagram, from, viaMulticast, port) => inject(datagram, from === FRIEND ? far : from, viaMulticast, port);
+  // Other implementations accept datagrams from any address.
+  const injectThere = b.network.inject.bind(b.network);
+  b.network.inject = (datagram, from, viaMulticast, port) => injectThere(datagram, from === '10.0.9.1' ? OWN : from, viaMulticast, port);
   for (const text of ['the first', 'the second']) {
     write(b, text);
     await time.pass(2);
@@ -317,4 +320,28 @@ t.test('a participant of two networks may request from the address that is not i
   await time.pass(2);
   t.equal(await result, true);
   t.equal(a.participant.locatorsOf(b.participant.prefix)[0]?.address, far);
+});
+
+t.test('the numbers of a path are not sent to an address that is only announced', async (t) => {
+  const { own, time, wire } = await scene(t);
+  // The first announcement of a participant is forged, with an address of the attacker.
+  const victim = new ForgedParticipant(7, { address: FRIEND, port: 9410 });
+  const announcement = victim.announcement();
+  const locator = announcement.indexOf(Buffer.from([0x32, 0, 24, 0]));
+  const further = Buffer.from(announcement.subarray(locator, locator + 28));
+  Buffer.from([10, 0, 0, 99]).copy(further, 24);
+  const lie = Buffer.concat([announcement.subarray(0, locator), further, announcement.subarray(locator)]);
+  lie.writeUInt16LE(lie.length - 24, 22);
+  const toAttacker: string[] = [];
+  wire.onFlight = ({ datagram, from, to, port }) => {
+    if (from === OWN && to === ATTACKER) toAttacker.push(to);
+    const answer = to === FRIEND && port === 9410 && victim.answer(datagram);
+    if (answer) setTimeout(() => own.network.inject(answer, FRIEND, false), 1);
+  };
+  own.network.inject(lie, FRIEND, true);
+  await time.pass(1);
+  t.ok(own.participant.isProven(victim.prefix));
+  own.network.inject(victim.heartbeat(0x103, 1, 1), ATTACKER, false);
+  await time.pass(5);
+  t.same(toAttacker, []);
 });

@@ -110,15 +110,15 @@ export class Detector {
 
   /**
    * A datagram with the GUID of a proven participant came from another address. If the participant responds from there to what is sent to its
-   * path, or to this address if it announces it, the address is its own. If it does not respond, an announced address becomes its path.
+   * path, the address is its own. If it does not respond, an announced address becomes its path. The numbers of the path are sent nowhere
+   * else, since the announcement may be forged.
    */
   onOtherAddress(peer: Peer, address: string): void {
-    const { announcer, monotonicSeconds, peers } = this.#options;
+    const { monotonicSeconds, peers } = this.#options;
     const now = monotonicSeconds();
     if (!peer.isProven || now < (this.#confirmAgain.get(peer) ?? 0)) return;
     this.#confirmAgain.set(peer, now + CONFIRMATION_PAUSE_SECONDS);
     const announced = peer.data.metaUnicast.find((locator) => locator.address === address);
-    if (announced) announcer.askForPresence(peer, announced, now);
     void this.confirm(peer).then((presence) => {
       if (presence === 'silent' && announced && peer.isProven) peers.setPath(peer, announced, monotonicSeconds());
     });
@@ -156,7 +156,7 @@ export class Detector {
     peers.setPath(peer, locator, monotonicSeconds());
     const ask = (): void => announcer.askForPresence(peer, locator, monotonicSeconds());
     ask();
-    // Again, since a participant of this implementation first asks in turn whose the new source address is.
+    // Again, since either datagram may be lost.
     setTimeout(() => !peer.isProven && ask(), MOVE_MS / 2).unref();
     setTimeout(() => {
       if (this.#moves.has(peer) && this.#isPresent(peer)) peers.setPath(peer, former, monotonicSeconds());

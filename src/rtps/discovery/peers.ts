@@ -208,11 +208,12 @@ export class Peers {
   }
 
   /** A proven participant that is not reachable any more continues at the address at which `successor`, with the same GUID, is proven. */
-  move(peer: Peer, { announcement, challenge, data, meta, sources }: Peer, nowSeconds: number): void {
+  move(peer: Peer, { announcement, challenge, data, isLocal, meta, sources }: Peer, nowSeconds: number): void {
     peer.data = data;
     peer.announcement = announcement;
     peer.change = null;
     peer.challenge = challenge;
+    peer.isLocal = isLocal;
     this.#place(peer, meta);
     peer.sources.clear();
     for (const source of sources) peer.sources.add(source);
