@@ -149,6 +149,28 @@ t.test('a changed announcement from the address of a participant that is present
   t.same(gone, []);
 });
 
+t.test('announcements from the address of a participant that is not proven yet do not keep it out', async (t) => {
+  const { side, time, wire } = sides(t);
+  const own = side(OWN);
+  await own.participant.start();
+  const vendor = new ForgedParticipant(7, { address: FRIEND, port: 7410 });
+  wire.onFlight = ({ datagram, port, to }) => {
+    const answer = to === FRIEND && port === 7410 && destinationOf(datagram) === vendor.prefix && vendor.answer(datagram);
+    // Long enough for something to be forged in between.
+    if (answer) setTimeout(() => own.network.inject(answer, FRIEND, false), 50);
+  };
+  const forge = (port: number, leaseSeconds: number): void =>
+    own.network.inject(ForgedParticipant.named(vendor.prefix, { address: FRIEND, port }).announcement('', leaseSeconds), FRIEND, true);
+  for (let i = 0; i < 500; i += 1) {
+    if (i % 300 === 0) own.network.inject(vendor.announcement(), FRIEND, true);
+    await time.pass(0.01);
+    forge(9000, 0);
+    forge(7410, 0);
+  }
+  t.ok(own.participant.isProven(vendor.prefix));
+  t.match(own.participant.locatorsOf(vendor.prefix)[0], { address: FRIEND, port: 7410 });
+});
+
 t.test('a changed announcement counts when the former one is not repeated any more', async (t) => {
   const { own, time, wire } = await scene(t);
   const at = (port: number): ForgedParticipant => new ForgedParticipant(7, { address: ATTACKER, port });

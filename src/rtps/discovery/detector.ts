@@ -100,7 +100,8 @@ export class Detector {
     }
     if (!peer || isOtherParticipant(peer, data, address)) this.#onOther(data, payload, arrival);
     else if (peer.wasProven && !peer.isLocal) this.#onChange(peer, data, payload, address);
-    else peers.update(peer, data, payload, address, monotonicSeconds());
+    // While the response to a challenge is awaited, the announcement that caused it counts: others from this address may be forged.
+    else if (peer.isLocal || monotonicSeconds() >= peer.retryUntilSeconds) peers.update(peer, data, payload, address, monotonicSeconds());
   }
 
   /** An unproven participant has acknowledged all numbers of a discovery writer below `base`. */

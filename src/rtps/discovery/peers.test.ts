@@ -50,11 +50,13 @@ t.test('a lease ends without datagrams', async (t) => {
   t.equal(peers.nextExpirySeconds, Number.POSITIVE_INFINITY);
 });
 
-t.test('the lease of an unproven participant is short', async (t) => {
-  const peers = new Peers();
-  const a = add(peers, 1, 0, { leaseSeconds: 300 });
-  t.same(peers.expired(LIMITS.unansweredLeaseSeconds), []);
-  t.same(peers.expired(LIMITS.unansweredLeaseSeconds + 0.1), [a]);
+t.test('the lease of an unproven participant is short, whatever is announced', async (t) => {
+  for (const leaseSeconds of [0, 300]) {
+    const peers = new Peers();
+    const a = add(peers, 1, 0, { leaseSeconds });
+    t.same(peers.expired(LIMITS.unansweredLeaseSeconds), []);
+    t.same(peers.expired(LIMITS.unansweredLeaseSeconds + 0.1), [a]);
+  }
 });
 
 t.test('a pause of this process does not end leases', async (t) => {
@@ -95,7 +97,7 @@ t.test('unproven participants at one address do not displace those at others', a
 
 t.test('ended leases are searched for at intervals, however many end', async (t) => {
   const peers = new Peers();
-  for (let number = 1; number <= 10; number += 1) add(peers, number, 100, { leaseSeconds: number / 100 });
+  for (let number = 1; number <= 10; number += 1) peers.prove(add(peers, number, 100, { leaseSeconds: number / 100 }), HERE);
   t.equal(peers.nextExpirySeconds, 100.01);
   t.equal(peers.expired(100.015).length, 1);
   t.ok(peers.nextExpirySeconds > 100.1, 'the others later, together');

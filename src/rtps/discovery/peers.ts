@@ -330,11 +330,11 @@ export class Peers {
   }
 
   /**
-   * At another address a peer must be proven again, with new numbers, which are not known at the former address. On this machine this
-   * holds for another port, too, which may be another user's.
+   * At another address a peer must be proven again, with new numbers, which are not known at the former address. On this machine,
+   * where another port may be another user's, and before the first proof this holds for another port, too.
    */
   setPath(peer: Peer, meta: Locator, nowSeconds: number): void {
-    const isNewPath = meta.address !== peer.meta.address || (peer.isLocal && meta.port !== peer.meta.port);
+    const isNewPath = meta.address !== peer.meta.address || ((peer.isLocal || !peer.wasProven) && meta.port !== peer.meta.port);
     this.#place(peer, meta);
     if (!isNewPath) return;
     peer.sources.add(meta.address);
@@ -394,8 +394,12 @@ export function pathFrom({ metaUnicast }: ParticipantData, source: string, isLoc
   return metaUnicast.find(({ address }) => address === source) ?? (isLocal ? first : { ...first, address: source });
 }
 
-/** An unproven participant may be forged with the address of an uninvolved host, so its lease is short. */
-function leaseSeconds({ data, isProven }: Peer): number {
+/**
+ * A participant that was never proven may be forged with the address of an uninvolved host, so its lease is short; or its announcement is,
+ * so that no shorter one counts.
+ */
+function leaseSeconds({ data, isProven, wasProven }: Peer): number {
+  if (!wasProven) return LIMITS.unansweredLeaseSeconds;
   return isProven ? data.leaseSeconds : Math.min(data.leaseSeconds, LIMITS.unansweredLeaseSeconds);
 }
 
