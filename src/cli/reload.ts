@@ -1,4 +1,4 @@
-import { findService, isRunning, type ReloadOutcome, readReloadOutcome } from '../client/running-service.ts';
+import { findService, isRunning, notRunningHint, type ReloadOutcome, readReloadOutcome } from '../client/running-service.ts';
 import { configPath, loadConfig } from '../config/load.ts';
 import { isJournal } from '../core/platform/log.ts';
 import { printLines, printProblem } from '../core/platform/output.ts';
@@ -25,8 +25,7 @@ Exit codes: 0 all keys applied, 1 keys need a restart, 64 wrong usage, 69 no ser
       for (const line of lines) printProblem(`edge-health: ${line}`);
       return code;
     };
-    if (service === null)
-      return fail(EXIT.unavailable, `no service of this machine runs with ${file}; start it: systemctl start edge-health`);
+    if (service === null) return fail(EXIT.unavailable, `no service of this machine runs with ${file}${notRunningHint()}`);
     const { folder, pid } = service;
     // Read in this process first, so that the service is never the first to read a file. It reports the errors itself, also in /status.
     loadConfig(file);

@@ -19,7 +19,7 @@ export class ServiceRefused extends Error {
 
   constructor(path: string, status: number, body: string) {
     const problem = problemOf(body);
-    super(`${path}: ${status} ${problem?.detail ?? body.slice(0, 200)}`.trim());
+    super(`${path}: ${status} ${problem?.detail ?? `${body.slice(0, 200)} (is it edge-health?)`.trim()}`);
     this.status = status;
     this.code = problem?.code ?? null;
   }

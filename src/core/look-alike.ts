@@ -5,7 +5,7 @@ const PAIRS =
   // Greek
   'αaγyεeιiκkνvοoρpυuχxωwϲcϳjΑAΒBΕEΖZΗHΙIΚKΜMΝNΟOΡPΤTΥYΧXϹCϺM' +
   // Armenian, Latin letters outside of ASCII, dashes and circles among Chinese and Japanese characters
-  'օoսuոnհhցgզqյjլlıiȷjɑaɡgɩiʋvᴄcᴏoᴠvᴡwᴢzꞌlǀl一-ー-ノ/〇O丨l';
+  'օoսuոnհhցgզqյjլlıiȷjɑaɡgɩiʋvƅbᴄcᴏoᴠvᴡwᴢzꞌlǀl一-ー-ノ/〇O丨lː:';
 
 const LOOKS_LIKE: ReadonlyMap<string, string> = new Map(
   Array.from({ length: PAIRS.length / 2 }, (_, i) => [PAIRS[2 * i] as string, PAIRS[2 * i + 1] as string]),
@@ -22,12 +22,14 @@ function scriptOf(letter: string): number {
 
 /**
  * Whether a name can be mistaken for another one: it mixes scripts (other than Latin with Chinese, Japanese or Korean), it looks like
- * ASCII without being it, or it is not in the form NFKC, such as a letter with a separate accent or a full-width letter.
+ * ASCII without being it, or it is not in the form NFKC, such as a letter with a separate accent or a full-width letter, or has a mark that
+ * no letter has.
  */
 export function isLookAlike(name: string): boolean {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the range of ASCII
   if (/^[\x00-\x7f]*$/.test(name)) return false;
-  if (name !== name.normalize('NFKC')) return true;
+  // A mark that is left after composition, such as a stroke through a letter.
+  if (name !== name.normalize('NFKC') || /[\p{sc=Inherited}\p{Me}]/u.test(name)) return true;
   const characters = [...name];
   const scripts = new Set(characters.filter((one) => /\p{L}/u.test(one) && !COMMON.test(one)).map(scriptOf));
   const latin = 0;
