@@ -80,6 +80,8 @@ const UNREAD_SECONDS = 1.5 * WRITE_SECONDS;
 /** Limits of a single client. */
 const MAX_HEADER_BYTES = 8192;
 const HEADERS_SECONDS = 10;
+/** Longer on the Unix socket: each check wakes the process up, and its users' connections are limited anyway. */
+const UNIX_HEADERS_SECONDS = 60;
 const REQUEST_SECONDS = 15;
 const KEEP_ALIVE_SECONDS = 30;
 /** Checks for incomplete requests within the timeout of the headers. */
@@ -118,8 +120,8 @@ export class RestServer {
         lookUpUsers: () => this.#connections.lookUpUsers(),
       },
     });
-    this.#server = this.#createServer();
-    this.#unixServer = this.#createServer()
+    this.#server = this.#createServer(options.headersSeconds ?? HEADERS_SECONDS);
+    this.#unixServer = this.#createServer(UNIX_HEADERS_SECONDS)
       .on('connection', (socket) => this.#acceptUnix(socket))
       // Each connection ends with its response. One kept open would be closed here when idle, and count as unread (#acceptUnix).
       .on('request', (_request, response) => {
@@ -135,12 +137,11 @@ export class RestServer {
     this.#connections.add(this.#unixServer);
   }
 
-  #createServer(): Server {
-    const { headersSeconds = HEADERS_SECONDS } = this.#options;
+  #createServer(headersSeconds: number): Server {
     const server = createServer({
       maxHeaderSize: MAX_HEADER_BYTES,
       headersTimeout: headersSeconds * 1000,
-      requestTimeout: REQUEST_SECONDS * 1000,
+      requestTimeout: Math.max(headersSeconds, REQUEST_SECONDS) * 1000,
       keepAliveTimeout: KEEP_ALIVE_SECONDS * 1000,
       connectionsCheckingInterval: (headersSeconds / CHECKS) * 1000,
       // Node's own response to a request without Host is not a problem document; HostCheck provides one.
