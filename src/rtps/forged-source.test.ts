@@ -367,3 +367,23 @@ t.test('the numbers of a path are not sent to an address that is only announced'
   await time.pass(5);
   t.same(toAttacker, []);
 });
+
+t.test('a robot that restarts is found although others invent participants at its address', async (t) => {
+  const { own, friend, side, time } = await scene(t);
+  friend.participant.stop();
+  let number = 1000;
+  const flood = async (seconds: number): Promise<void> => {
+    for (let i = 0; i < seconds * 20; i += 1) {
+      for (let each = 0; each < 5; each += 1) {
+        number += 1;
+        own.network.inject(new ForgedParticipant(number, { address: FRIEND, port: 7410 }).announcement(), FRIEND, true);
+      }
+      await time.pass(0.05);
+    }
+  };
+  await flood(20);
+  const again = side(FRIEND);
+  await again.participant.start();
+  await flood(3);
+  t.ok(own.participant.isProven(again.participant.prefix));
+});

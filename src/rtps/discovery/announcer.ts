@@ -180,7 +180,7 @@ export class Announcer {
     const { limit, network, packer, peers, writers } = this.#options;
     const { address, port } = peer.meta;
     // What may be sent is asked before anything is serialized: a flood of announcements must not cost more than that.
-    const isAtProven = peers.hasProvenAt(address);
+    const isAtProven = peers.hasProvenAt(address, nowSeconds);
     const allowed = isAtProven ? limit.allowanceAtProven(address) : limit.allowance(address, nowSeconds);
     if (allowed < LEAST_CHALLENGE_OCTETS) {
       peer.retryUntilSeconds = nowSeconds;

@@ -264,8 +264,8 @@ t.test('challenges at an address have an order', async (t) => {
   t.ok(peers.isNextToChallenge(a, 10), 'the other one is not active');
   peers.recordDatagram(b, HERE, 10);
   t.notOk(peers.isNextToChallenge(a, 10));
-  t.notOk(peers.hasProvenAt(HERE));
+  t.notOk(peers.hasProvenAt(HERE, 0));
   peers.prove(b, HERE);
-  t.ok(peers.hasProvenAt(HERE));
-  t.notOk(peers.hasProvenAt('10.1.1.1'));
+  t.ok(peers.hasProvenAt(HERE, 0));
+  t.notOk(peers.hasProvenAt('10.1.1.1', 1));
 });

@@ -74,6 +74,8 @@ const CHALLENGE_RETRY_SECONDS = 1;
 const ACTIVE_SECONDS = 4;
 /** Shortest time between two searches for ended leases: a flood invents participants whose leases end all the time. */
 const EXPIRY_PAUSE_SECONDS = 0.1;
+/** For this long after a proof, its address counts as one that responds. */
+const PROVEN_SECONDS = 3600;
 /** A host counts as reachable this long after a datagram from it: about as long as the kernel keeps a neighbour entry reachable. */
 const PRESENT_SECONDS = 5;
 
@@ -87,6 +89,8 @@ export class Peers {
   readonly #atAddress = new Map<string, Set<Peer>>();
   /** Those that were never proven, by their last datagram. */
   readonly #neverProven = new Set<Peer>();
+  /** When a participant was last proven at an address, the oldest first. Monotonic seconds. */
+  readonly #provenAt = new Map<string, number>();
   /** When a lease may have ended. */
   #nextExpirySeconds = Number.POSITIVE_INFINITY;
   #expiredSeconds = Number.NEGATIVE_INFINITY;
@@ -223,8 +227,12 @@ export class Peers {
     this.prove(peer, meta.address);
   }
 
-  /** Whether a participant is proven at an address. */
-  hasProvenAt(address: string): boolean {
+  /**
+   * Whether a participant is proven at an address, or was within the last hour: its host responds to what is sent there, so that a robot which
+   * restarts is not kept waiting by participants that others invent at its address.
+   */
+  hasProvenAt(address: string, nowSeconds: number): boolean {
+    if (nowSeconds - (this.#provenAt.get(address) ?? Number.NEGATIVE_INFINITY) < PROVEN_SECONDS) return true;
     for (const { isProven } of this.#atAddress.get(address) ?? []) if (isProven) return true;
     return false;
   }
@@ -243,6 +251,10 @@ export class Peers {
   prove(peer: Peer, source: string): void {
     if (!peer.wasProven) this.#giveOwnKey(peer);
     this.#neverProven.delete(peer);
+    const { address } = peer.meta;
+    this.#provenAt.delete(address);
+    this.#provenAt.set(address, peer.receivedSeconds);
+    if (this.#provenAt.size > LIMITS.participants) this.#provenAt.delete(this.#provenAt.keys().next().value as string);
     peer.isProven = true;
     peer.wasProven = true;
     peer.sources.add(peer.meta.address);
