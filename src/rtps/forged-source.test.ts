@@ -1,10 +1,10 @@
 import t, { type Test } from 'tap';
 import type { ParticipantOptions } from './participant.ts';
-import { destinationOf } from './testing/dissect.ts';
+import { destinationOf, only } from './testing/dissect.ts';
 import { ForgedParticipant } from './testing/forged-participant.ts';
 import { entity, message, sn, submessage, u16 } from './testing/octets.ts';
 import { type Side, type Sides, sides, write } from './testing/sides.ts';
-import { ENTITY } from './wire/protocol.ts';
+import { DISCOVERY_READERS, ENTITY } from './wire/protocol.ts';
 
 /**
  * Attacks by hosts that forge the source address of a participant, or claim its GUID at their own: what they send in its name is believed only
@@ -169,6 +169,28 @@ t.test('announcements from the address of a participant that is not proven yet d
   }
   t.ok(own.participant.isProven(vendor.prefix));
   t.match(own.participant.locatorsOf(vendor.prefix)[0], { address: FRIEND, port: 7410 });
+});
+
+t.test('forged acknowledgements do not make a participant iterate over billions of numbers', async (t) => {
+  const { side, time, wire } = sides(t);
+  const own = side(OWN);
+  await own.participant.start();
+  const flights: Buffer[] = [];
+  wire.onFlight = ({ datagram, to }) => {
+    if (to === FRIEND) flights.push(datagram);
+  };
+  // It claims to be of an implementation that does not iterate.
+  const forged = new ForgedParticipant(7, { address: FRIEND, port: 7410 });
+  for (let i = 0; i < 10; i += 1) {
+    own.network.inject(forged.announcement(), FRIEND, true);
+    for (const [writer, reader] of DISCOVERY_READERS) {
+      for (const base of [2 ** 23 - 2, 2 ** 40]) own.network.inject(forged.acknowledgement(reader, writer, base + i), FRIEND, false);
+    }
+    await time.pass(0.5);
+  }
+  const firsts = only('heartbeat', flights).map(({ first }) => first);
+  t.ok(firsts.length > 0);
+  t.ok(Math.max(...firsts) < 2 ** 24, `numbers up to ${Math.max(...firsts)}`);
 });
 
 t.test('a changed announcement counts when the former one is not repeated any more', async (t) => {

@@ -32,9 +32,11 @@ export interface Arrival {
   octets: number;
 }
 
-/** Upper bounds of challenge numbers. Fast DDS iterates over all numbers below the first one, which would block it for seconds. */
-const MAX_NUMBER = 2 ** 50;
-const MAX_NUMBER_FAST_DDS = 2 ** 23;
+/**
+ * Upper bound of challenge numbers. Fast DDS iterates over all numbers below the first one, which would block it for seconds. It holds for all
+ * implementations: an announcement that names another one, and the acknowledgement of a high number, may be forged.
+ */
+const MAX_NUMBER = 2 ** 23;
 
 /** After this time without a datagram, a disposal does not prove that the participant has left: it may have been lost before. */
 const FRESH_SECONDS = 3;
@@ -195,9 +197,8 @@ export class Detector {
   #add(data: ParticipantData, announcement: Buffer, arrival: Arrival, now: number): void {
     const { endpoints, limit, log, network, peers } = this.#options;
     const { address } = arrival.source;
-    const maxNumber = data.vendor === VENDOR.FAST_DDS ? MAX_NUMBER_FAST_DDS : MAX_NUMBER;
     const rivals = peers.withPrefix(data.prefix).map((rival) => rival.challenge);
-    const challenge = new Challenge(endpoints.discoveryWriters, maxNumber, rivals);
+    const challenge = new Challenge(endpoints.discoveryWriters, MAX_NUMBER, rivals);
     const peer = peers.add(data, challenge, announcement, address, network.isOwn(address), now);
     if (!peer) {
       log('warning', 'too many participants, participant ignored', { limit: LIMITS.participants, from: address });
