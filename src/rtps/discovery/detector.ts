@@ -259,6 +259,11 @@ export class Detector {
   /** A participant announces other addresses, ports or another lease, or someone else does so in its name. */
   #onChange(peer: Peer, data: ParticipantData, payload: Buffer, source: string): void {
     const { monotonicSeconds, peers } = this.#options;
+    // A large announcement is not kept, so that only its content can be compared.
+    if (JSON.stringify(data) === JSON.stringify(peer.data)) {
+      peer.change = null;
+      return;
+    }
     const now = monotonicSeconds();
     const { change } = peer;
     const isRepeated = change?.announcement.equals(payload) ?? false;
