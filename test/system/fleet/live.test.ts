@@ -27,7 +27,7 @@ const SRV_HOST = 'robot-3.lab-1.campus.example';
 const EMPTY_WHEN_WELL: readonly RegExp[] = [/Failed jobs/, /Restarts of the service|annotation/];
 
 /** A machine whose load the test sets, with everything that a service can have: a token, a ROS 2 graph, maintenance jobs. */
-async function busyMachine(t: Test, folder: string, machine: MachineTree): Promise<{ service: RunningService; config: string }> {
+async function busyMachine(t: Test, folder: string, machine: MachineTree): Promise<RunningService> {
   const token = join(folder, 'rest.token');
   writeFileSync(token, TOKEN, { mode: 0o600 });
   const options = {
@@ -41,12 +41,7 @@ async function busyMachine(t: Test, folder: string, machine: MachineTree): Promi
     ops: { check: { clock: false } },
   };
   const service = await startIn(t, folder, { config: options, arguments: ['--proc', machine.procRoot, '--sys', machine.sysRoot] });
-  const config = join(folder, 'ops.yaml');
-  writeFileSync(
-    config,
-    stringify({ ...options, rest: { ...options.rest, host: '127.0.0.1', port: portOf(service) }, storage: { path: join(folder, 'data') } }),
-  );
-  return { service, config };
+  return service;
 }
 
 async function recordedMachine(t: Test, folder: string, name: string, config: Readonly<Record<string, unknown>>): Promise<RunningService> {
@@ -58,7 +53,7 @@ t.test('the shipped files work with real engines and real appliances', async (t)
   const [here, one, two, three] = [1, 2, 3, 4].map(() => temporaryFolder(t)) as [string, string, string, string];
   const disk = new SmallDisk(t);
   const machine = new MachineTree(t, 'pi5');
-  const [{ service: robot1, config }, robot2, robot3] = await Promise.all([
+  const [robot1, robot2, robot3] = await Promise.all([
     busyMachine(t, one, machine),
     recordedMachine(t, two, 'pi5', { node_name: 'robot_2' }),
     recordedMachine(t, three, 'intel-nuc', {
@@ -69,12 +64,16 @@ t.test('the shipped files work with real engines and real appliances', async (t)
       rest: { allowed_hosts: [SRV_HOST] },
     }),
   ]);
+  // The jobs find the service by its runtime folder.
+  process.env['RUNTIME_DIRECTORY'] = join(one, 'run');
   const operations = (name: string): void => {
-    const { status, stderr, stdout } = spawnSync(join(ROOT, 'bin/edge-health'), ['ops', name, '--config', config], { encoding: 'utf8' });
+    const { status, stderr, stdout } = spawnSync(join(ROOT, 'bin/edge-health'), ['ops', name, '--config', robot1.configFile], {
+      encoding: 'utf8',
+    });
     t.ok([0, 1, 2].includes(status ?? -1), `edge-health ops ${name} runs`, { stderr, stdout });
   };
   for (const name of ['health_check', 'collect_metrics', 'backup_logs']) operations(name);
-  new Engine(t, join(ROOT, 'bin/edge-health'), ['ops', 'run', '--config', config]);
+  new Engine(t, join(ROOT, 'bin/edge-health'), ['ops', 'run', '--config', robot1.configFile]);
 
   const srv = { name: '_edge-health._tcp.lab-1.campus.example', host: SRV_HOST, port: portOf(robot3) };
   const alone = 'robot-4.lab-2.campus.example';
