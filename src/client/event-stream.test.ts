@@ -139,7 +139,7 @@ for (const socket of [false, true]) {
     const { asked, closed, done, ending, events } = await follow(
       t,
       (_request, response, visit) => {
-        if (visit === 2) return response.writeHead(503).end('{"detail":"close another stream"}');
+        if (visit === 2) return response.writeHead(503).end('{"code":"too_many_event_streams","detail":"close another stream"}');
         const stream = open(response, HEAD + event(visit));
         if (visit === 1) stream.end();
         if (visit === 3) stream.write(':\n', () => stream.destroy()); // Disconnected after everything was sent.
@@ -199,7 +199,7 @@ t.test('after a lost cursor it reconnects at once, but only once', async (t) => 
     t,
     (request, response) => {
       if (request.headers['last-event-id'] === undefined) open(response);
-      else response.writeHead(410).end('{"detail":"the id is unknown"}');
+      else response.writeHead(410).end('{"code":"cursor_gone","detail":"the id is unknown"}');
     },
     { cursor: 'old' },
   );

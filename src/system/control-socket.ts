@@ -87,7 +87,7 @@ export class ControlSocket {
   async #answer(line: string | null): Promise<ControlAnswer> {
     const request = line === null ? null : requestOf(line);
     if (request === null) {
-      const allowed = `{"forget": NODE or null, "requested_by": USER}, names of 1 to ${MAX_NAME} and 1 to ${MAX_USER} characters`;
+      const allowed = `{"forget": NODE or null, "requested_by": USER}, names of 1 to ${MAX_NAME} and 1 to ${MAX_USER} printable characters`;
       return { ok: false, message: `a request is one line of JSON of at most ${MAX_REQUEST} characters: ${allowed}` };
     }
     try {
