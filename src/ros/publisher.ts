@@ -39,7 +39,10 @@ export abstract class GraphPublisher {
   protected abstract send(topic: PublishedTopic, message: Buffer): void;
   protected abstract hasSubscribers(topic: PublishedTopic): boolean;
 
-  /** To be called when another monitor with this one's name was found, by a status or an alert for example. */
+  /**
+   * To be called when another monitor with this one's name was found. Its statuses show it; alerts do not, because observers raise alerts
+   * about this node and relays repeat those of an earlier run.
+   */
   protected reportConflict(sender: Sender | null, topic?: string): void {
     const { listener, localNode, log } = this.#options;
     if (this.conflictProblem === null) {

@@ -2,7 +2,6 @@ import t from 'tap';
 import {
   alertId,
   diskMetric,
-  isFromThresholds,
   NAME_CONFLICT_METRIC,
   NODE_LIMIT_METRIC,
   nodeOfAlertId,
@@ -40,9 +39,6 @@ t.test('the node and the metric of an alert decide who raises it', async (t) => 
   t.equal(raiser('there', 'cpu_percent'), 'other');
   t.equal(raiser('there', NODE_LIMIT_METRIC), 'other');
   t.equal(raiser('/robot/here', 'cpu_percent'), 'other');
-  const isOwn = (node: string, metric: string): boolean => isFromThresholds({ alert_id: alertId(node, metric, '01J'), metric }, 'here');
-  t.ok(isOwn('here', 'temperature') && isOwn('here', diskMetric('/media/usb')));
-  t.notOk(isOwn('here', STALE_METRIC) || isOwn('here', 'battery') || isOwn('there', 'temperature'), 'observers may raise these');
 });
 
 t.test('ids of one episode kind sort by their unique id', async (t) => {

@@ -1,4 +1,4 @@
-import { METRICS, type Metric, type Reading } from '../metrics.ts';
+import type { Metric, Reading } from '../metrics.ts';
 
 export const SEVERITIES = ['WARNING', 'ERROR', 'CRITICAL'] as const;
 export type Severity = (typeof SEVERITIES)[number];
@@ -65,11 +65,6 @@ export function raisedBy(alert: Alert, localNode: string): 'thresholds' | 'recep
   const { metric } = alert;
   if (isAboutRemoteNode(alert, localNode)) return OBSERVED_METRICS.includes(metric) ? 'observer' : 'other';
   return metric === NODE_LIMIT_METRIC || metric === NAME_CONFLICT_METRIC ? 'reception' : 'thresholds';
-}
-
-/** Whether only the node itself raises such an alert about it. */
-export function isFromThresholds(alert: Pick<Alert, 'alert_id' | 'metric'>, node: string): boolean {
-  return !isAboutRemoteNode(alert, node) && METRICS.some((metric) => isAbout(alert, metric));
 }
 
 /** Two changes are the same exactly if their keys are equal: a publisher, a file or a page may deliver a change more than once. */

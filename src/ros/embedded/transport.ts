@@ -1,4 +1,3 @@
-import { isFromThresholds } from '../../core/alerts/alert.ts';
 import { observersOf } from '../../core/observer.ts';
 import { type GraphOptions, type RosDetails, type RosTransport, sharedShutdownNote } from '../graph.ts';
 import { GraphPublisher, type PublishedTopic } from '../publisher.ts';
@@ -29,10 +28,6 @@ export class EmbeddedTransport extends GraphPublisher implements RosTransport {
         ...listener,
         onHealthStatus: (status, sender) => {
           if (status.node_name !== localNode) listener.onHealthStatus(status, sender);
-          else this.reportConflict(sender);
-        },
-        onAlert: (alert, sender) => {
-          if (!isFromThresholds(alert, localNode)) listener.onAlert(alert, sender);
           else this.reportConflict(sender);
         },
       },

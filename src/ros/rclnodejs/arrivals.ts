@@ -1,4 +1,4 @@
-import { type Alert, changeKey, isFromThresholds } from '../../core/alerts/alert.ts';
+import { type Alert, changeKey } from '../../core/alerts/alert.ts';
 import type { HealthStatus } from '../../core/health-status.ts';
 import { Recent } from '../../core/recent.ts';
 import { decode } from '../../rtps/wire/cdr.ts';
@@ -11,7 +11,7 @@ interface Options extends Pick<GraphOptions, 'localNode' | 'log'> {
   readonly listener: {
     onHealthStatus(status: HealthStatus, topic: string): void;
     onAlert(alert: Alert, topic: string): void;
-    /** Another monitor published under the name `localNode`. */
+    /** Another monitor published a status under the name `localNode`. */
     onConflict?(topic: string): void;
   };
 }
@@ -55,8 +55,7 @@ export class Arrivals {
   onAlert(serialized: Buffer, topic: string, twice: boolean): void {
     const alert = this.#read(ALERT, serialized, topic, alertFrom);
     if (alert === null || this.#sent.has(changeKey(alert))) return;
-    if (isFromThresholds(alert, this.#options.localNode)) this.#options.listener.onConflict?.(topic);
-    else if (this.#isNew(alert, twice)) this.#options.listener.onAlert(alert, topic);
+    if (this.#isNew(alert, twice)) this.#options.listener.onAlert(alert, topic);
   }
 
   /** Remembers every message, because a subscription that is added later delivers the last ones again. */
