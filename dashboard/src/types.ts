@@ -87,9 +87,9 @@ export interface StatusDocument {
     readonly peers: number | null;
     readonly subscribers: number | null;
     readonly published: { readonly health_status: number; readonly alerts: number } | null;
-    /** Whether this machine receives data from remote nodes. `observers`: the nodes that do; null: not known. */
+    /** Whether this machine receives data from remote nodes. `observers`: the nodes that do. */
     readonly observing: boolean;
-    readonly observers: readonly string[] | null;
+    readonly observers: readonly string[];
   };
   readonly process: { readonly resident_memory_bytes: number; readonly cpu_seconds: number };
   readonly config: { readonly problem: string | null; readonly restart_needed: readonly string[] };

@@ -54,7 +54,7 @@ export const checkNodes: Check = async (context) => {
   if (names.length === 0) return answer.status.nodes.map((node) => describeNode(node, isManual));
   const { nodes, ros } = answer.status;
   const known = new Map(nodes.map((node) => [node.node_name, node]));
-  const observers = ros.observing ? [] : (ros.observers ?? []);
+  const observers = ros.observing ? [] : ros.observers;
   const evaluate = (graph: readonly string[] | null): CheckResult[] =>
     names.map((name) => {
       const node = known.get(name);

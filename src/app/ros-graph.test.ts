@@ -27,7 +27,7 @@ function setUp(choice: Partial<TransportChoice>) {
     start: async () => undefined,
     stop: async () => void sent.push('stop'),
     isObserving: true,
-    observers: () => null,
+    observers: () => [],
     joinProblem: null,
     details: () => ({ peers: 0, subscribers: 0, refused: 0, problem: null, note: null }),
     publishHealth: () => undefined,

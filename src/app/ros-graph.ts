@@ -93,15 +93,15 @@ export class RosGraph implements Publisher {
       refused: details?.refused ?? 0,
       published: this.#transport ? { health_status: this.#healthPublished, alerts: this.#alertsPublished } : null,
       observing: this.#transport?.isObserving ?? false,
-      observers: this.observers()?.slice() ?? null,
+      observers: this.observers().slice(),
       problem: details?.problem ?? this.#offProblem,
       note: details?.note ?? null,
     };
   }
 
   /** Empty: not on the graph, or not yet. */
-  observers(): readonly string[] | null {
-    return this.#transport ? this.#transport.observers() : [];
+  observers(): readonly string[] {
+    return this.#transport?.observers() ?? [];
   }
 
   publishHealth(status: HealthStatus): void {

@@ -424,10 +424,8 @@ export class Service {
   }
 
   #isFirstObserver(): boolean {
-    const observers = this.#ros.observers();
-    if (observers === null) return true;
     const now = this.#options.clocks.monotonicSeconds();
-    return observers.find((name) => !this.#live.node(name, now).stale) === this.#rules.nodeName;
+    return this.#ros.observers().find((name) => !this.#live.node(name, now).stale) === this.#rules.nodeName;
   }
 
   #onLateOpen(openAlerts: readonly Alert[], remoteNodes: readonly KnownNode[]): void {

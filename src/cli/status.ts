@@ -158,7 +158,7 @@ function page({ status: document, health, alerts }: Answers, base: string): stri
   if (document.ros.problem && document.ros.problem !== document.ros.reason) lines.push(`               ${document.ros.problem}`);
   if (document.ros.note) lines.push(`               ${document.ros.note}`);
   const { observers, observing } = document.ros;
-  if (!observing && observers?.length) lines.push(`               other nodes are observed by ${observers.join(', ')}`);
+  if (!observing && observers.length > 0) lines.push(`               other nodes are observed by ${observers.join(', ')}`);
   lines.push(...shutdownLines(document.shutdown));
   for (const key of document.config.restart_needed) lines.push(`  Restart      ${key}`);
   if (power.undervoltage) lines.push('  Power        UNDERVOLTAGE: the supply is too weak');

@@ -62,10 +62,10 @@ export interface GraphListener {
   /** Another monitor with the name of this node is on the graph; called repeatedly while it is. */
   onOwnName?(sender: Sender | null): void;
   /**
-   * A participant has no writer of a node's statuses any more. `hasLeft`: the writer was disposed of; otherwise its lease expired. Not
-   * called by transports that cannot detect it.
+   * A participant has no writer of a node's statuses any more. `hasLeft`: the writer was disposed of; otherwise its lease expired.
+   * `participant` null: the transport cannot identify it, but the node has left the graph.
    */
-  onPublisherGone?(nodeName: string, participant: string, hasLeft: boolean): void;
+  onPublisherGone?(nodeName: string, participant: string | null, hasLeft: boolean): void;
   /** Reception of other nodes was started or stopped. `appliances`: those on the graph. */
   onObserving?(isObserving: boolean, appliances: readonly string[]): void;
   /** Null: /safe_shutdown is not offered. */
@@ -121,8 +121,8 @@ export interface RosTransport {
   readonly joinProblem: string | null;
   /** Whether other nodes are received now. */
   readonly isObserving: boolean;
-  /** Names of the appliances that observe remote nodes; the first one publishes alerts about them. Null: not known. */
-  observers(): readonly string[] | null;
+  /** Names of the appliances that observe remote nodes; the first one publishes alerts about them. Empty: not known yet, or none. */
+  observers(): readonly string[];
 }
 
 export interface RosDetails {

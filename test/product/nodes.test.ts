@@ -271,6 +271,19 @@ t.test('a node that leaves is no failure, also after restarts, until it is recei
   t.equal((await third.json<StatusDocument>('/status')).nodes.length, 1);
 });
 
+t.test('a node whose publisher the transport cannot identify leaves like any other', async (t) => {
+  const service = await startInProcess(t, temporaryFolder(t), new TestClocks());
+  const send = (): void => service.remoteNodes.onHealthStatus(statusOf('arm', service.clocks.wallMs), null);
+  await service.run(ESTABLISHING, send);
+  service.remoteNodes.onPublisherGone('arm', null, true);
+  service.remoteNodes.onPublisherGone(LOCAL, null, true);
+  await service.run(60);
+  t.same(service.published, []);
+  await service.run(5, send);
+  await service.run(20);
+  t.match(service.published, [{ alert_id: /^arm\/health_status\//, resolved: false }], 'when it vanishes then, that is an ERROR');
+});
+
 t.test('an expected node that leaves is an ERROR, also when the list changes afterwards', async (t) => {
   const folder = temporaryFolder(t);
   const clocks = new TestClocks();

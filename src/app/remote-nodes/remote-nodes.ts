@@ -263,13 +263,13 @@ export class RemoteNodes implements Pick<Required<GraphListener>, 'onHealthStatu
     this.#updateConflict(this.#options.localNode, this.#own, now);
   }
 
-  onPublisherGone(name: string, participant: string, hasLeft: boolean): void {
+  onPublisherGone(name: string, participant: string | null, hasLeft: boolean): void {
     const { clocks, left, localNode, log } = this.#options;
     const node = this.#nodes.get(name);
     const now = clocks.monotonicSeconds();
-    if (name === localNode) this.#own.remove(participant, now);
+    if (name === localNode && participant !== null) this.#own.remove(participant, now);
     if (!this.#isRunning || !node) return;
-    const isWithoutPublisher = node.publisher.remove(participant, now);
+    const isWithoutPublisher = participant === null || node.publisher.remove(participant, now);
     this.#updateConflict(name, node.publisher, now);
     if (!hasLeft || !isWithoutPublisher) return;
     if (node.changes.take(now)) log('notice', 'remote node left the graph', { node: name });

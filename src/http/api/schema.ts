@@ -322,10 +322,7 @@ export const statusDocumentSchema = v.strictObject({
       'What callers should know although nothing is wrong, such as that several machines offer /safe_shutdown; null: nothing.',
     ),
     observing: described(v.boolean(), 'Whether this node receives the statuses and alerts of remote nodes.'),
-    observers: nullable(
-      v.array(v.string()),
-      'The nodes that observe all others; the first one publishes alerts about them. Null: unknown (rclnodejs).',
-    ),
+    observers: described(v.array(v.string()), 'The nodes that observe all others; the first one publishes alerts about them.'),
   }),
   ports: described(
     v.array(

@@ -1,6 +1,8 @@
+import type { Appliance } from '../../core/observer.ts';
+import { LIMITS } from '../../rtps/limits.ts';
 import { DEPTH, type GraphOptions, SHUTDOWN_DEPTH } from '../graph.ts';
 import { ALERT, DIAGNOSTIC_ARRAY, HEALTH_STATUS, SAFE_SHUTDOWN, SHUTDOWN_STATUS } from '../interfaces.generated.ts';
-import { applianceTopic, nodePath } from '../names.ts';
+import { applianceOf, applianceTopic, nodePath } from '../names.ts';
 import type { PublishedTopic } from '../publisher.ts';
 import type { Arrivals } from './arrivals.ts';
 import { Follower } from './follower.ts';
@@ -10,6 +12,8 @@ import { ParameterServices } from './parameter-services.ts';
 export interface SessionOptions extends GraphOptions {
   /** Whether another participant has the node of the safe shutdown. */
   readonly hasShutdownServer: boolean;
+  /** As this process is announced. */
+  readonly appliance: Appliance;
   readonly arrivals: Arrivals;
   /** Longest wait of an executor. Stopping takes this long for each spinning node. */
   readonly spinMilliseconds: number;
@@ -58,17 +62,16 @@ export class Session {
         qos: qosOf(library, 'volatile', DEPTH),
       }),
     };
-    const { arrivals, localNode, log, observe } = options;
-    // This transport always observes, without an election, so `auto` is announced as `always`.
-    const appliance = applianceTopic({ name: localNode, mode: observe === 'auto' ? 'always' : observe });
+    const { arrivals, log } = options;
+    const announcement = applianceTopic(options.appliance);
     try {
-      healthMonitor.createPublisher(rawType(HEALTH_STATUS.rosName), appliance, { qos: qosOf(library, 'volatile', 1) });
+      healthMonitor.createPublisher(rawType(HEALTH_STATUS.rosName), announcement, { qos: qosOf(library, 'volatile', 1) });
     } catch (error) {
-      log('info', 'observer role not announced to other appliances', { topic: appliance, error: (error as Error).message });
+      log('info', 'observer role not announced to other appliances', { topic: announcement, error: (error as Error).message });
     }
     const own = new Set(Object.values(names.nodes).map((name) => nodePath(names.namespace, name)));
     this.#follower =
-      observe !== 'never'
+      options.observe !== 'never'
         ? new Follower({
             library,
             node: thresholdMonitor,
@@ -115,13 +118,23 @@ export class Session {
     return Math.max(0, this.#publishers[topic].subscriptionCount - own);
   }
 
+  /** Fully qualified names of all nodes on the graph. */
+  nodePaths(): string[] {
+    return this.#healthMonitor.getNodeNamesAndNamespaces().map(({ name, namespace }) => nodePath(namespace, name));
+  }
+
+  /** The appliances on the graph, usually including this one. */
+  appliances(): Appliance[] {
+    const topics = this.#healthMonitor.getTopicNamesAndTypes();
+    return topics.flatMap(({ name }) => applianceOf(name) ?? []).slice(0, LIMITS.participants);
+  }
+
   /** The nodes of other processes; `duplicates`: fully qualified names of those named like a node of this process. */
   otherNodes(): { readonly count: number; readonly duplicates: readonly string[] } {
     const { namespace, nodes } = this.#options.names;
     const own = new Set(Object.values(nodes).map((name) => nodePath(namespace, name)));
-    const all = this.#healthMonitor.getNodeNamesAndNamespaces().map((node) => nodePath(node.namespace, node.name));
     const seen = new Set<string>();
-    const others = all.filter((name) => {
+    const others = this.nodePaths().filter((name) => {
       const first = !seen.has(name);
       seen.add(name);
       return !(own.has(name) && first);

@@ -45,6 +45,7 @@ function setUp(t: Test, { observe = true, offerShutdown = true, enclave, shutdow
   const library = new FakeLibrary();
   const calls: { call: ShutdownCall; caller: ShutdownCaller }[] = [];
   const statuses: HealthStatus[] = [];
+  const left: string[] = [];
   const lines: string[] = [];
   const clock = { seconds: 1000 };
   const transport = new RclnodejsTransport({
@@ -62,6 +63,7 @@ function setUp(t: Test, { observe = true, offerShutdown = true, enclave, shutdow
     listener: {
       onHealthStatus: (status) => statuses.push(status),
       onAlert: () => undefined,
+      onPublisherGone: (node, participant, hasLeft) => left.push(`${node} ${participant} ${hasLeft}`),
       onSafeShutdown: offerShutdown
         ? async (call, caller) => {
             calls.push({ call, caller });
@@ -71,7 +73,7 @@ function setUp(t: Test, { observe = true, offerShutdown = true, enclave, shutdow
     },
   });
   const publisher = (node: string, topic: string): FakePublisher => library.node(node).publishers.get(topic) as FakePublisher;
-  return { transport, library, calls, statuses, lines, clock, publisher };
+  return { transport, library, calls, statuses, left, lines, clock, publisher };
 }
 
 t.test('four nodes are created with their topics and types, in the configured domain', async (t) => {
@@ -394,5 +396,68 @@ t.test('scans of the graph: other nodes, and a persistent duplicate', async (t) 
   library.graph.nodes = own;
   mock.timers.tick(5000);
   t.match(transport.details(), { peers: 0, problem: null });
+  await transport.stop();
+});
+
+t.test('the observers are those of the announced appliances, so that one of them publishes alerts about a remote node', async (t) => {
+  mock.timers.enable({ apis: ['setTimeout'] });
+  t.teardown(() => mock.timers.reset());
+  const { transport, library } = setUp(t);
+  const announce = (...appliances: string[]): void => {
+    const topics = appliances.map((name) => ({ name: `/_edge_health/${name}`, types: ['edge_health_interfaces/msg/HealthStatus'] }));
+    library.graph.topics.splice(0, Infinity, ...topics);
+  };
+  announce('always/brain/health_monitor', 'always/arm', 'auto/base', 'never/leg', 'sometimes/tail');
+  t.same(transport.observers(), [], 'not known before the graph was scanned');
+  await transport.start();
+  t.same(transport.observers(), []);
+  mock.timers.tick(1000);
+  t.same(transport.observers(), ['arm', 'brain/health_monitor', 'base']);
+  announce('always/brain/health_monitor', 'auto/a', 'auto/b', 'auto/c', 'auto/d');
+  mock.timers.tick(5000);
+  t.same(transport.observers(), ['brain/health_monitor'], 'without an election it always observes');
+  await transport.stop();
+});
+
+t.test('a node that disappears from the graph while it publishes has left; one that was silent before has vanished', async (t) => {
+  mock.timers.enable({ apis: ['setInterval'] });
+  t.teardown(() => mock.timers.reset());
+  const { transport, library, statuses, left, clock } = setUp(t);
+  const node = (name: string, namespace: string) => ({ name, namespace });
+  const present = [node('health_monitor', '/arm'), node('health_monitor', '/base'), node('leg', '/'), node('talker', '/')];
+  library.graph.nodes = present;
+  await transport.start();
+  const receive = async (...names: string[]): Promise<void> => {
+    for (const node_name of names) {
+      const message = encode(
+        HEALTH_STATUS,
+        healthStatusMessage({ ...STATUS, node_name, timestamp: `2026-03-04T05:06:${clock.seconds % 60}.000Z` }),
+      );
+      library.node('threshold_monitor').subscriptions[0]?.deliver(message);
+    }
+    await setImmediate();
+  };
+  const pass = (seconds: number): void => {
+    for (let i = 0; i < seconds; i += 1) {
+      clock.seconds += 1;
+      mock.timers.tick(1000);
+    }
+  };
+  pass(1);
+  await receive('arm/health_monitor', 'base/health_monitor', 'leg', 'robot of another name');
+  t.equal(statuses.length, 4);
+  library.graph.nodes = present.slice(1);
+  pass(1);
+  t.same(left, ['arm/health_monitor null true']);
+  pass(9);
+  library.graph.nodes = [];
+  pass(5);
+  t.same(left.length, 1, 'their leases expired');
+  library.graph.nodes = present;
+  pass(1);
+  await receive('arm/health_monitor');
+  library.graph.nodes = present.slice(1);
+  pass(1);
+  t.same(left.slice(1), ['arm/health_monitor null true'], 'each time');
   await transport.stop();
 });

@@ -1,5 +1,6 @@
 import type { Alert } from '../../core/alerts/alert.ts';
 import type { HealthStatus } from '../../core/health-status.ts';
+import { type Appliance, observersOf } from '../../core/observer.ts';
 import { rateLimited } from '../../core/platform/log.ts';
 import type { Log } from '../../core/ports.ts';
 import { type GraphOptions, type RosDetails, type RosTransport, type ShutdownServer, sharedShutdownNote } from '../graph.ts';
@@ -15,8 +16,13 @@ export interface RclnodejsOptions extends GraphOptions, RclOptions {
   readonly spinMilliseconds?: number;
 }
 
-/** Period of scans for clients of parameter services, short because a person is waiting. */
-const PARAMETER_SCAN_MS = 1000;
+/** Period of scans for nodes that left, and for clients of parameter services, short because a person is waiting. */
+const SHORT_SCAN_MS = 1000;
+/**
+ * A node that disappears from the graph within this time after a status has left. One that vanishes disappears when the lease of its
+ * participant ends: after at least ten seconds without a datagram (Cyclone DDS; Fast DDS and the embedded participant: twenty).
+ */
+const LEFT_SECONDS = 8;
 /** Number of consecutive scans that must find a duplicate node: one that was killed stays on the graph until its lease ends. */
 const DUPLICATE_SCANS = 8;
 
@@ -27,7 +33,12 @@ export class RclnodejsTransport extends GraphPublisher implements RosTransport {
   readonly #arrivals: Arrivals;
   #session: Session | null = null;
   #scanTimer: NodeJS.Timeout | null = null;
-  #parameterTimer: NodeJS.Timeout | null = null;
+  #shortScanTimer: NodeJS.Timeout | null = null;
+  /** This transport always observes, without an election, so `auto` is announced as `always`. */
+  readonly #appliance: Appliance;
+  #observers: readonly string[] = [];
+  /** Time of the last status of each node on the graph, by `node_name`; negative infinity: none was received. */
+  readonly #lastStatusSeconds = new Map<string, number>();
   #problem: string | null = null;
   #peers: number | null = null;
   #duplicateScans = 0;
@@ -36,14 +47,18 @@ export class RclnodejsTransport extends GraphPublisher implements RosTransport {
   constructor(options: RclnodejsOptions) {
     super(options);
     this.#options = options;
-    this.#log = rateLimited(options.log, options.monotonicSeconds);
-    const { listener } = options;
+    const { listener, localNode, monotonicSeconds, observe } = options;
+    this.#log = rateLimited(options.log, monotonicSeconds);
+    this.#appliance = { name: localNode, mode: observe === 'auto' ? 'always' : observe };
     this.#arrivals = new Arrivals({
-      localNode: options.localNode,
+      localNode,
       log: this.#log,
       listener: {
         // rcl does not reveal the publisher of a serialized message.
-        onHealthStatus: (status) => listener.onHealthStatus(status, null),
+        onHealthStatus: (status) => {
+          if (this.#lastStatusSeconds.has(status.node_name)) this.#lastStatusSeconds.set(status.node_name, monotonicSeconds());
+          listener.onHealthStatus(status, null);
+        },
         onAlert: (alert) => listener.onAlert(alert, null),
         onConflict: (topic) => this.reportConflict(null, topic),
       },
@@ -53,19 +68,22 @@ export class RclnodejsTransport extends GraphPublisher implements RosTransport {
   /** Loads rclnodejs and initializes rcl. The process must have the environment of `environmentFor`. */
   async start(): Promise<void> {
     const spinMilliseconds = this.#options.spinMilliseconds ?? SPIN_MS;
-    const options = { ...this.#options, log: this.#log, arrivals: this.#arrivals, spinMilliseconds };
+    const options = { ...this.#options, log: this.#log, appliance: this.#appliance, arrivals: this.#arrivals, spinMilliseconds };
     const hasShutdownServer = options.shutdownServer !== null;
     this.#session = await withRcl(this.#options, (library, context) => new Session(library, context, { ...options, hasShutdownServer }));
     await this.#options.shutdownServer?.start();
     this.#scanAfter(FIRST_SCAN_MS);
-    if (!this.#isHumble) this.#parameterTimer = setInterval(() => this.#session?.scanParameterClients(), PARAMETER_SCAN_MS).unref();
+    this.#shortScanTimer = setInterval(() => {
+      if (this.isObserving) this.#read((session) => this.#scanNodes(session));
+      if (!this.#isHumble) this.#session?.scanParameterClients();
+    }, SHORT_SCAN_MS).unref();
   }
 
   async stop(): Promise<void> {
     const session = this.#session;
     this.#session = null;
     if (this.#scanTimer) clearTimeout(this.#scanTimer);
-    if (this.#parameterTimer) clearInterval(this.#parameterTimer);
+    if (this.#shortScanTimer) clearInterval(this.#shortScanTimer);
     this.#options.shutdownServer?.stop();
     try {
       session?.stop();
@@ -88,8 +106,8 @@ export class RclnodejsTransport extends GraphPublisher implements RosTransport {
     return this.#options.observe !== 'never';
   }
 
-  observers(): null {
-    return null;
+  observers(): readonly string[] {
+    return this.#observers;
   }
 
   get joinProblem(): string | null {
@@ -143,14 +161,33 @@ export class RclnodejsTransport extends GraphPublisher implements RosTransport {
   }
 
   #scan(): void {
-    const session = this.#session;
-    if (!session) return;
-    try {
+    this.#read((session) => {
       session.scan();
+      const others = session.appliances().filter(({ name }) => name !== this.#appliance.name);
+      this.#observers = observersOf([this.#appliance, ...others]);
       const { count, duplicates } = session.otherNodes();
       this.#peers = count;
       this.#setDuplicates(duplicates);
       if (!this.#isHumble) this.#setOtherServers(session.otherServers());
+    });
+  }
+
+  /** Reports the nodes that have left the graph since the last scan. */
+  #scanNodes(session: Session): void {
+    const { listener, monotonicSeconds } = this.#options;
+    const present = new Set(session.nodePaths().map((path) => path.slice(1)));
+    for (const [name, seconds] of this.#lastStatusSeconds) {
+      if (present.has(name)) continue;
+      this.#lastStatusSeconds.delete(name);
+      if (monotonicSeconds() - seconds < LEFT_SECONDS) listener.onPublisherGone?.(name, null, true);
+    }
+    for (const name of present) if (!this.#lastStatusSeconds.has(name)) this.#lastStatusSeconds.set(name, Number.NEGATIVE_INFINITY);
+  }
+
+  #read(graph: (session: Session) => void): void {
+    if (!this.#session) return;
+    try {
+      graph(this.#session);
     } catch (error) {
       this.#log('warning', 'cannot read the ROS 2 graph', { error: (error as Error).message });
     }

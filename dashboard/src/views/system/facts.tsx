@@ -122,7 +122,7 @@ export function RosCard({ isOutdated, status: { nodes, ros } }: CardsProps): VNo
             : []),
           ...(published ? [[text.published, text.publishedOf(published.health_status, published.alerts)] as const] : []),
           [text.nodes, <a href={hrefOf({ view: 'wall' })}>{text.nodesOf(nodes.length)}</a>],
-          ...(ros.observing || !ros.observers?.length ? [] : [[text.observers, ros.observers.join(', ')] as const]),
+          ...(ros.observing || ros.observers.length === 0 ? [] : [[text.observers, ros.observers.join(', ')] as const]),
         ]}
       />
     </Card>
