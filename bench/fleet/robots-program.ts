@@ -50,6 +50,7 @@ class Robot {
         topics: {
           healthStatus: under('health_status'),
           alerts: under('alerts'),
+          openAlerts: under('open_alerts'),
           shutdownStatus: under('shutdown_status'),
           diagnostics: '/diagnostics',
         },

@@ -32,11 +32,12 @@ export interface JoinOptions {
 /** The connection to the ROS 2 graph according to configuration and environment; start() begins to join. */
 export function joinGraph(options: JoinOptions): RosGraph {
   const { config, environment, log } = options;
+  const wallMilliseconds = (): number => options.clocks.wallMilliseconds();
   const { transport } = config.ros;
   const found = discoverySettings(config.ros, environment);
   if (!found.ok) {
     const off: TransportChoice = { transport: 'off', reason: found.problem, fallback: true, prepared: null };
-    return new RosGraph({ domainId: null, choose: async () => off, create: unreachable, embeddedInstead: false, log });
+    return new RosGraph({ domainId: null, choose: async () => off, create: unreachable, embeddedInstead: false, wallMilliseconds, log });
   }
   const { discovery } = found;
   if (transport !== 'off') for (const note of found.notes) log('warning', note);
@@ -53,6 +54,7 @@ export function joinGraph(options: JoinOptions): RosGraph {
       }),
     create: (choice) => create(choice, graph, options),
     embeddedInstead: transport === 'auto' && !circumstances.securityEnforced,
+    wallMilliseconds,
     log,
   });
 }

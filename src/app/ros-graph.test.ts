@@ -23,6 +23,7 @@ const PROGRESS: ShutdownProgress = {
 function setUp(choice: Partial<TransportChoice>) {
   const sent: string[] = [];
   const alerts: Alert[] = [];
+  const lists: { timestamp: string; ids: string[] }[] = [];
   const transport: RosTransport = {
     start: async () => undefined,
     stop: async () => void sent.push('stop'),
@@ -32,6 +33,7 @@ function setUp(choice: Partial<TransportChoice>) {
     details: () => ({ peers: 0, subscribers: 0, refused: 0, problem: null, note: null }),
     publishHealth: () => undefined,
     publishAlert: (alert) => void alerts.push(alert),
+    publishOpenAlerts: (open, timestamp) => void lists.push({ timestamp, ids: open.map(({ alert_id }) => alert_id) }),
     publishShutdown: ({ message }) => void sent.push(message),
   };
   const graph = new RosGraph({
@@ -39,9 +41,10 @@ function setUp(choice: Partial<TransportChoice>) {
     choose: async () => ({ transport: 'embedded', reason: 'asked for', fallback: false, prepared: null, ...choice }),
     create: async () => transport,
     embeddedInstead: false,
+    wallMilliseconds: () => 1_767_323_045_006,
     log: () => undefined,
   });
-  return { graph, sent, alerts, transport };
+  return { graph, sent, alerts, lists, transport };
 }
 
 async function started(graph: RosGraph): Promise<void> {
@@ -155,6 +158,42 @@ t.test('open alerts beyond a late subscriber’s depth take turns, one per secon
   t.equal(seen.size, 15);
 });
 
+t.test('every open alert is published in one list: on joining, and once after changes; the worst first', async (t) => {
+  mock.timers.enable({ apis: ['setTimeout'] });
+  t.teardown(() => mock.timers.reset());
+  const { alerts, graph, lists } = setUp({});
+  await started(graph);
+  t.same(lists, [{ timestamp: '2026-01-02T03:04:05.006Z', ids: [] }], 'nothing is open');
+  const warning: Alert = { ...alertOf(0), severity: 'WARNING' };
+  const open = [warning, ...Array.from({ length: 29 }, (_, n) => alertOf(n + 1))];
+  for (const alert of open) graph.publishAlert(alert);
+  graph.publishAlert(alertOf(99));
+  graph.publishAlert(alertOf(99, 20, true));
+  mock.timers.tick(1000);
+  t.equal(lists.length, 2, 'a burst is one list');
+  const ids = lists[1]?.ids ?? [];
+  t.same(ids.toSorted(), open.map(({ alert_id }) => alert_id).sort());
+  t.equal(ids.at(-1), warning.alert_id);
+  for (let second = 0; second < 20; second += 1) graph.publishHealth(healthAt(second));
+  mock.timers.tick(1000);
+  t.equal(alerts.length, 32 + 20, 'open alerts take turns on /alerts');
+  t.equal(lists.length, 2, 'which does not change the list');
+  graph.publishAlert({ ...warning, resolved: true });
+  await graph.stop();
+  t.same(lists[2]?.ids.length, 29, 'a change is published before the end');
+});
+
+t.test('a list contains at most 512 alerts; the least severe ones are left out', async (t) => {
+  mock.timers.enable({ apis: ['setTimeout'] });
+  t.teardown(() => mock.timers.reset());
+  const { graph, lists } = setUp({});
+  for (let n = 0; n < 700; n += 1) graph.publishAlert({ ...alertOf(n), severity: n < 300 ? 'WARNING' : 'ERROR' });
+  await started(graph);
+  const [ids = []] = lists.map((list) => list.ids);
+  t.equal(ids.length, 512);
+  t.equal(ids.filter((id) => Number(id.split('/')[2]) >= 300).length, 400);
+});
+
 t.test('a transport that could not be started is started again, and has what was published meanwhile', async (t) => {
   mock.timers.enable({ apis: ['setTimeout'] });
   t.teardown(() => mock.timers.reset());
@@ -185,6 +224,7 @@ t.test('an unexpected error while joining is the reason for being off the graph'
     choose: () => Promise.reject(new Error('EACCES: permission denied')),
     create: () => t.fail('no transport was chosen') as never,
     embeddedInstead: true,
+    wallMilliseconds: () => 0,
     log: () => undefined,
   });
   await started(graph);

@@ -1,11 +1,11 @@
-import type { Alert } from '../core/alerts/alert.ts';
+import { type Alert, worstFirst } from '../core/alerts/alert.ts';
 import type { HealthStatus } from '../core/health-status.ts';
 import type { Log, Publisher } from '../core/ports.ts';
 import type { ShutdownProgress } from '../core/shutdown/shutdown.ts';
-import { retryPauseMs } from '../core/time/time.ts';
+import { isoUtc, retryPauseMs } from '../core/time/time.ts';
 import type { StatusDocument } from '../http/api/schema.ts';
 import type { TransportChoice } from '../ros/choose.ts';
-import { DEPTH, type RosTransport, SHUTDOWN_DEPTH } from '../ros/graph.ts';
+import { DEPTH, type RosTransport, TOPIC_DEPTH } from '../ros/graph.ts';
 
 type RosState = StatusDocument['ros'];
 
@@ -16,6 +16,7 @@ export interface RosGraphOptions {
   readonly create: (choice: TransportChoice) => Promise<RosTransport>;
   /** Whether the embedded participant takes over if rclnodejs fails. */
   readonly embeddedInstead: boolean;
+  readonly wallMilliseconds: () => number;
   readonly log: Log;
 }
 
@@ -24,6 +25,10 @@ export interface RosGraphOptions {
  * within milliseconds.
  */
 const SHUTDOWN_PAUSE_MS = 50;
+/** Delay of /open_alerts after a change, so that alerts that change together are published in one list. */
+const OPEN_ALERTS_MS = 200;
+/** Limit of the alerts on /open_alerts: those about as many nodes as are observed at most, in about 90 kB. */
+const MAX_OPEN_ALERTS = 512;
 
 interface Early {
   readonly health: HealthStatus[];
@@ -44,8 +49,9 @@ export class RosGraph implements Publisher {
   /** Messages handed to a transport; compared with the samples taken and those received by a subscriber, this locates losses. */
   #healthPublished = 0;
   #alertsPublished = 0;
-  /** Open alerts of this machine, in the order of their last publication. */
+  /** Open alerts that this machine publishes, in the order of their last publication. */
   readonly #open = new Map<string, Alert>();
+  #openAlertsTimer: NodeJS.Timeout | null = null;
   /** Ids of the alerts in the last messages on /alerts, which a late subscriber receives. */
   readonly #recent: string[] = [];
   /** Time of the last status after which an open alert was published again. */
@@ -72,6 +78,7 @@ export class RosGraph implements Publisher {
     await this.#joining;
     const transport = this.#transport;
     if (this.#shutdownTimer) clearTimeout(this.#shutdownTimer);
+    if (this.#openAlertsTimer) this.#publishOpenAlerts();
     for (const progress of this.#shutdownQueue.splice(0)) transport?.publishShutdown(progress);
     this.#transport = null;
     await transport?.stop();
@@ -120,13 +127,14 @@ export class RosGraph implements Publisher {
     if (this.#transport) this.#handAlert(this.#transport, alert);
     else keep(this.#early?.alerts, alert, DEPTH);
     this.#republishOpen();
+    if (this.#transport) this.#openAlertsTimer ??= setTimeout(() => this.#publishOpenAlerts(), OPEN_ALERTS_MS);
   }
 
   publishShutdown(progress: ShutdownProgress): void {
     if (this.#transport) {
       this.#shutdownQueue.push(progress);
       if (this.#shutdownTimer === null) this.#publishNextShutdown();
-    } else keep(this.#early?.shutdown, progress, SHUTDOWN_DEPTH);
+    } else keep(this.#early?.shutdown, progress, TOPIC_DEPTH.shutdownStatus);
   }
 
   async #join(): Promise<void> {
@@ -179,6 +187,7 @@ export class RosGraph implements Publisher {
     for (const status of early?.health ?? []) this.#handHealth(transport, status);
     for (const alert of early?.alerts ?? []) this.#handAlert(transport, alert);
     this.#republishOpen();
+    this.#publishOpenAlerts();
     for (const progress of early?.shutdown ?? []) this.publishShutdown(progress);
   }
 
@@ -198,6 +207,14 @@ export class RosGraph implements Publisher {
     this.#open.set(oldest.alert_id, oldest);
     this.#handAlert(this.#transport, oldest);
     return true;
+  }
+
+  /** Publishes all open alerts in one message, the worst first; late subscribers receive the last one. */
+  #publishOpenAlerts(): void {
+    if (this.#openAlertsTimer) clearTimeout(this.#openAlertsTimer);
+    this.#openAlertsTimer = null;
+    const open = [...this.#open.values()].sort((a, b) => worstFirst(a.severity, b.severity));
+    this.#transport?.publishOpenAlerts(open.slice(0, MAX_OPEN_ALERTS), isoUtc(this.#options.wallMilliseconds()));
   }
 
   #publishNextShutdown(): void {

@@ -111,7 +111,7 @@ function entry(key: string, value: string): KeyValueMessage {
 const MAX_SECONDS = 2 ** 31 - 1;
 
 /** builtin_interfaces/msg/Time of an ISO 8601 time. */
-function stampOf(timestamp: string): TimeMessage {
+export function stampOf(timestamp: string): TimeMessage {
   const ms = Math.max(0, Date.parse(timestamp));
   const sec = Math.floor(ms / 1000);
   return sec > MAX_SECONDS ? { sec: MAX_SECONDS, nanosec: 0 } : { sec, nanosec: (ms % 1000) * 1_000_000 };

@@ -31,6 +31,7 @@ export interface GraphNames {
   readonly topics: {
     readonly healthStatus: string;
     readonly alerts: string;
+    readonly openAlerts: string;
     readonly shutdownStatus: string;
     readonly diagnostics: string;
   };
@@ -104,13 +105,23 @@ export function sharedShutdownNote({ services }: GraphNames, others: number): st
 
 /** KEEP_LAST of /health_status, /alerts and /diagnostics (contract). */
 export const DEPTH = 10;
-/** KEEP_LAST of /shutdown_status: more than the steps of a procedure with 64 units and 64 hooks, so that a late joiner gets all of them. */
-export const SHUTDOWN_DEPTH = 200;
+/** KEEP_LAST of every published topic. */
+export const TOPIC_DEPTH: Readonly<Record<keyof GraphNames['topics'], number>> = {
+  healthStatus: DEPTH,
+  alerts: DEPTH,
+  /** Each list replaces the previous one. */
+  openAlerts: 1,
+  /** More than the steps of a procedure with 64 units and 64 hooks, so that a late joiner gets all of them. */
+  shutdownStatus: 200,
+  diagnostics: DEPTH,
+};
 
 /** A transport to the ROS 2 graph. Messages published before `start` or after `stop` are dropped. */
 export interface RosTransport {
   publishHealth(status: HealthStatus): void;
   publishAlert(alert: Alert): void;
+  /** The open alerts published by this node, at a time in ISO 8601. */
+  publishOpenAlerts(alerts: readonly Alert[], timestamp: string): void;
   publishShutdown(progress: ShutdownProgress): void;
   /** Rejects when the transport cannot be used, leaving nothing running. If only its ports are in use, it resolves and joins later. */
   start(): Promise<void>;

@@ -216,6 +216,22 @@ export const ALERT: MessageType = {
   ],
 };
 
+export type AlertArrayMessage = {
+  readonly stamp: TimeMessage;
+  readonly node_name: string;
+  readonly alerts: readonly AlertMessage[];
+};
+export const ALERT_ARRAY: MessageType = {
+  rosName: 'edge_health_interfaces/msg/AlertArray',
+  ddsName: 'edge_health_interfaces::msg::dds_::AlertArray_',
+  typeHash: 'RIHS01_e4da6b36ebb24c64c4e4337e122298bd4bc734b6e8e8a5c5f0dde10f6b9bc874',
+  fields: [
+    ['stamp', TIME],
+    ['node_name', 'string'],
+    ['alerts', { sequence: ALERT }],
+  ],
+};
+
 export type HealthStatusMessage = {
   readonly cpu_percent: number;
   readonly memory_percent: number;

@@ -16,7 +16,13 @@ t.test('without a namespace: the names of the specification', async (t) => {
       alertPublisher: 'alert_publisher',
       safeShutdown: 'safe_shutdown',
     },
-    topics: { healthStatus: '/health_status', alerts: '/alerts', shutdownStatus: '/shutdown_status', diagnostics: '/diagnostics' },
+    topics: {
+      healthStatus: '/health_status',
+      alerts: '/alerts',
+      openAlerts: '/open_alerts',
+      shutdownStatus: '/shutdown_status',
+      diagnostics: '/diagnostics',
+    },
     services: { safeShutdown: '/safe_shutdown', ownSafeShutdown: '/health_monitor/safe_shutdown' },
   });
   t.equal(monitorName(names), 'health_monitor');
@@ -29,6 +35,7 @@ t.test('a namespace precedes all names but /diagnostics, and node_name', async (
     t.same(names.topics, {
       healthStatus: '/robot1/health_status',
       alerts: '/robot1/alerts',
+      openAlerts: '/robot1/open_alerts',
       shutdownStatus: '/robot1/shutdown_status',
       diagnostics: '/diagnostics',
     });
@@ -127,7 +134,7 @@ t.test('whatever the rules: every name is absolute and valid', async (t) => {
   const name = fc.tuple(fc.constantFrom('', '/', '~/'), path).map(([head, rest]) => head + rest);
   const from = fc.oneof(
     name,
-    fc.constantFrom('health_status', '/health_status', 'alerts', 'safe_shutdown', '/diagnostics', 'shutdown_status'),
+    fc.constantFrom('health_status', '/health_status', 'alerts', 'open_alerts', 'safe_shutdown', '/diagnostics', 'shutdown_status'),
   );
   const node = fc.option(fc.oneof(token, fc.constantFrom('health_monitor', 'alert_publisher')), { nil: null });
   const rule: fc.Arbitrary<RemapRule> = fc.oneof(

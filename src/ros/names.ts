@@ -101,6 +101,7 @@ export function graphNames(config: NameConfig, rules: readonly RemapRule[]): Gra
     topics: {
       healthStatus: named('topic', nodes.healthMonitor, 'health_status'),
       alerts: named('topic', nodes.alertPublisher, 'alerts'),
+      openAlerts: named('topic', nodes.alertPublisher, 'open_alerts'),
       shutdownStatus: named('topic', nodes.safeShutdown, 'shutdown_status'),
       // Absolute, as in diagnostic_updater: the aggregator and viewers subscribe to it for all robots.
       diagnostics: named('topic', nodes.healthMonitor, '/diagnostics'),

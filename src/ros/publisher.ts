@@ -2,10 +2,12 @@ import type { Alert } from '../core/alerts/alert.ts';
 import type { HealthStatus } from '../core/health-status.ts';
 import type { ShutdownProgress } from '../core/shutdown/shutdown.ts';
 import { encode } from '../rtps/wire/cdr.ts';
-import { diagnosticArray } from './diagnostics.ts';
+import { diagnosticArray, stampOf } from './diagnostics.ts';
 import type { GraphNames, GraphOptions, Sender } from './graph.ts';
 import {
   ALERT,
+  ALERT_ARRAY,
+  type AlertArrayMessage,
   type AlertMessage,
   DIAGNOSTIC_ARRAY,
   HEALTH_STATUS,
@@ -73,6 +75,11 @@ export abstract class GraphPublisher {
   publishAlert(alert: Alert): void {
     const message: AlertMessage = alert;
     this.send('alerts', encode(ALERT, message));
+  }
+
+  publishOpenAlerts(alerts: readonly Alert[], timestamp: string): void {
+    const message: AlertArrayMessage = { stamp: stampOf(timestamp), node_name: this.#options.localNode, alerts };
+    this.send('openAlerts', encode(ALERT_ARRAY, message));
   }
 
   publishShutdown(progress: ShutdownProgress): void {

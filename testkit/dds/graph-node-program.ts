@@ -36,6 +36,7 @@ const transport = new EmbeddedTransport({
     topics: {
       healthStatus: under('health_status'),
       alerts: under('alerts'),
+      openAlerts: under('open_alerts'),
       shutdownStatus: under('shutdown_status'),
       diagnostics: '/diagnostics',
     },
@@ -96,6 +97,8 @@ async function execute(command: NodeCommand): Promise<void> {
       return transport.publishHealth(command.status);
     case 'alert':
       return transport.publishAlert(command.alert);
+    case 'open alerts':
+      return transport.publishOpenAlerts(command.alerts, command.timestamp);
     case 'shutdown':
       return transport.publishShutdown(command.progress);
     case 'stream':

@@ -35,6 +35,7 @@ export interface NodeOptions {
 export type NodeCommand =
   | { readonly do: 'health'; readonly status: HealthStatus }
   | { readonly do: 'alert'; readonly alert: Alert }
+  | { readonly do: 'open alerts'; readonly alerts: readonly Alert[]; readonly timestamp: string }
   | { readonly do: 'shutdown'; readonly progress: ShutdownProgress }
   | { readonly do: 'stream'; readonly stream: NodeStream }
   | { readonly do: 'end streams' }
@@ -96,6 +97,10 @@ export class GraphNode extends EventProcess<NodeEvents> {
 
   publishAlert(alert: Alert): void {
     this.send({ do: 'alert', alert });
+  }
+
+  publishOpenAlerts(alerts: readonly Alert[], timestamp: string): void {
+    this.send({ do: 'open alerts', alerts, timestamp });
   }
 
   publishShutdown(progress: ShutdownProgress): void {

@@ -5,8 +5,8 @@ import type { Change } from '../../rtps/endpoints/writer.ts';
 import { LIMITS } from '../../rtps/limits.ts';
 import { Participant } from '../../rtps/participant.ts';
 import { type GuidPrefix, prefixOf } from '../../rtps/wire/protocol.ts';
-import { DEPTH, type GraphOptions, type Sender, SHUTDOWN_DEPTH, THIS_HOST } from '../graph.ts';
-import { ALERT, DIAGNOSTIC_ARRAY, HEALTH_STATUS, SHUTDOWN_STATUS } from '../interfaces.generated.ts';
+import { type GraphOptions, type Sender, THIS_HOST, TOPIC_DEPTH } from '../graph.ts';
+import { ALERT, ALERT_ARRAY, DIAGNOSTIC_ARRAY, HEALTH_STATUS, SHUTDOWN_STATUS } from '../interfaces.generated.ts';
 import type { MessageType } from '../interfaces.ts';
 import { applianceOf, applianceTopic, isApplianceTopic, nodePath } from '../names.ts';
 import type { PublishedTopic } from '../publisher.ts';
@@ -20,6 +20,7 @@ import { type Kind, TopicReaders } from './topic-readers.ts';
 const TOPICS: Readonly<Record<PublishedTopic, { readonly type: MessageType; readonly transientLocal: boolean }>> = {
   healthStatus: { type: HEALTH_STATUS, transientLocal: true },
   alerts: { type: ALERT, transientLocal: true },
+  openAlerts: { type: ALERT_ARRAY, transientLocal: true },
   shutdownStatus: { type: SHUTDOWN_STATUS, transientLocal: true },
   // As diagnostic_updater publishes it.
   diagnostics: { type: DIAGNOSTIC_ARRAY, transientLocal: false },
@@ -78,6 +79,7 @@ export class Session implements Joined {
     this.#writers = {
       healthStatus: writer('healthStatus'),
       alerts: writer('alerts'),
+      openAlerts: writer('openAlerts'),
       shutdownStatus: writer('shutdownStatus'),
       diagnostics: writer('diagnostics'),
     };
@@ -118,7 +120,13 @@ export class Session implements Joined {
 
   get histories(): Histories {
     const history = (topic: PublishedTopic): Change[] => this.#writers[topic].state.history;
-    return { healthStatus: history('healthStatus'), alerts: history('alerts'), shutdownStatus: history('shutdownStatus'), diagnostics: [] };
+    return {
+      healthStatus: history('healthStatus'),
+      alerts: history('alerts'),
+      openAlerts: history('openAlerts'),
+      shutdownStatus: history('shutdownStatus'),
+      diagnostics: [],
+    };
   }
 
   subscriberCount(topic: PublishedTopic): number {
@@ -145,7 +153,7 @@ export class Session implements Joined {
       topic: topicOf(this.#options.names.topics[topic]),
       type: type.ddsName,
       transientLocal,
-      depth: topic === 'shutdownStatus' ? SHUTDOWN_DEPTH : DEPTH,
+      depth: TOPIC_DEPTH[topic],
       isPeriodic: topic === 'healthStatus' || topic === 'diagnostics',
       userData: typeHashData(type),
     });
@@ -203,12 +211,12 @@ export class Session implements Joined {
   /** Publishes which endpoints belong to which node, for `ros2 node info`. */
   #publishGraph(): void {
     const { nodes } = this.#options.names;
-    const { healthStatus, diagnostics, alerts, shutdownStatus } = this.#writers;
+    const { healthStatus, diagnostics, alerts, openAlerts, shutdownStatus } = this.#writers;
     const monitored = [healthStatus.guid, diagnostics.guid, this.#applianceWriter.guid];
     const graph: GraphNode[] = [
       { name: nodes.healthMonitor, writers: this.#services.length > 0 ? monitored : [...monitored, shutdownStatus.guid], readers: [] },
       { name: nodes.thresholdMonitor, writers: [], readers: this.#readers.guids('health') },
-      { name: nodes.alertPublisher, writers: [alerts.guid], readers: this.#readers.guids('alert') },
+      { name: nodes.alertPublisher, writers: [alerts.guid, openAlerts.guid], readers: this.#readers.guids('alert') },
     ];
     if (this.#services.length > 0) {
       const { readers, writers } = endpointsOf(this.#services);

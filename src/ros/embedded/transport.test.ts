@@ -3,7 +3,7 @@ import { LEASE_SECONDS } from '../../rtps/participant.ts';
 import type { Flight } from '../../rtps/testing/memory-network.ts';
 import { encode } from '../../rtps/wire/cdr.ts';
 import type { GraphOptions } from '../graph.ts';
-import { ALERT, DIAGNOSTIC_ARRAY, HEALTH_STATUS, SAFE_SHUTDOWN, SHUTDOWN_STATUS } from '../interfaces.generated.ts';
+import { ALERT, ALERT_ARRAY, DIAGNOSTIC_ARRAY, HEALTH_STATUS, SAFE_SHUTDOWN, SHUTDOWN_STATUS } from '../interfaces.generated.ts';
 import { ALERTED, HUMBLE_INFO, NAMES, STATUS, type TransportRig, transportRig } from './testing/transport-rig.ts';
 
 t.test('messages arrive; late joiners get the last ten, of a shutdown all', async (t) => {
@@ -41,6 +41,18 @@ t.test('messages arrive; late joiners get the last ten, of a shutdown all', asyn
   t.match(progress[0], { request_id: '0', seconds_left: 5 });
   t.equal(progress.length, 150, 'a whole shutdown procedure, however many units and hooks it has');
   t.match(transport.details(), { peers: 1, subscribers: 1, refused: 0, problem: null });
+});
+
+t.test('a late joiner gets the last list of open alerts, however long, and no earlier one', async (t) => {
+  const { time, transport, other, reads } = transportRig(t);
+  await transport.start();
+  const many = Array.from({ length: 512 }, (_, n) => ({ ...ALERTED, alert_id: `other/disk:/mnt/${n}/01` }));
+  transport.publishOpenAlerts([ALERTED], STATUS.timestamp);
+  transport.publishOpenAlerts(many, STATUS.timestamp);
+  const lists = reads('rt/open_alerts', ALERT_ARRAY);
+  await other.start();
+  await time.pass(3);
+  t.same(lists, [{ stamp: { sec: 1_767_323_045, nanosec: 0 }, node_name: 'here', alerts: many }]);
 });
 
 t.test('/diagnostics at most once a second, and only with a subscriber', async (t) => {
@@ -204,7 +216,7 @@ t.test('each endpoint belongs to a node, whatever the topic names', async (t) =>
   t.same(nodesOf(infos), [
     ['health_monitor', 0, 3],
     ['threshold_monitor', 1, 0],
-    ['alert_publisher', 1, 1],
+    ['alert_publisher', 1, 2],
     ['safe_shutdown', 2, 3],
   ]);
 });
@@ -218,7 +230,7 @@ t.test('without the service its node is absent, and the health monitor publishes
   t.same(nodesOf(infos), [
     ['health_monitor', 0, 4],
     ['threshold_monitor', 1, 0],
-    ['alert_publisher', 1, 1],
+    ['alert_publisher', 1, 2],
   ]);
 });
 

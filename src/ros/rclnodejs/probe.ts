@@ -64,6 +64,7 @@ const HIDDEN: GraphNames = {
   topics: {
     healthStatus: `/${PROBE_NAME}/health_status`,
     alerts: `/${PROBE_NAME}/alerts`,
+    openAlerts: `/${PROBE_NAME}/open_alerts`,
     shutdownStatus: `/${PROBE_NAME}/shutdown_status`,
     diagnostics: `/${PROBE_NAME}/diagnostics`,
   },

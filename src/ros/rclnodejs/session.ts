@@ -1,7 +1,7 @@
 import type { Appliance } from '../../core/observer.ts';
 import { LIMITS } from '../../rtps/limits.ts';
-import { DEPTH, type GraphOptions, SHUTDOWN_DEPTH } from '../graph.ts';
-import { ALERT, DIAGNOSTIC_ARRAY, HEALTH_STATUS, SAFE_SHUTDOWN, SHUTDOWN_STATUS } from '../interfaces.generated.ts';
+import { type GraphOptions, TOPIC_DEPTH } from '../graph.ts';
+import { ALERT, ALERT_ARRAY, DIAGNOSTIC_ARRAY, HEALTH_STATUS, SAFE_SHUTDOWN, SHUTDOWN_STATUS } from '../interfaces.generated.ts';
 import { applianceOf, applianceTopic, nodePath } from '../names.ts';
 import type { PublishedTopic } from '../publisher.ts';
 import type { Arrivals } from './arrivals.ts';
@@ -49,17 +49,20 @@ export class Session {
     const handler = options.hasShutdownServer ? null : listener.onSafeShutdown;
     const safeShutdown = handler ? node(names.nodes.safeShutdown) : null;
     this.#healthMonitor = healthMonitor;
-    const transientLocal = { qos: qosOf(library, 'transient local', DEPTH) };
+    const transientLocal = (topic: PublishedTopic) => ({ qos: qosOf(library, 'transient local', TOPIC_DEPTH[topic]) });
     const { topics } = names;
     this.#publishers = {
-      healthStatus: healthMonitor.createPublisher(rawType(HEALTH_STATUS.rosName), topics.healthStatus, transientLocal),
-      alerts: alertPublisher.createPublisher(rawType(ALERT.rosName), topics.alerts, transientLocal),
-      shutdownStatus: (safeShutdown ?? healthMonitor).createPublisher(rawType(SHUTDOWN_STATUS.rosName), topics.shutdownStatus, {
-        qos: qosOf(library, 'transient local', SHUTDOWN_DEPTH),
-      }),
+      healthStatus: healthMonitor.createPublisher(rawType(HEALTH_STATUS.rosName), topics.healthStatus, transientLocal('healthStatus')),
+      alerts: alertPublisher.createPublisher(rawType(ALERT.rosName), topics.alerts, transientLocal('alerts')),
+      openAlerts: alertPublisher.createPublisher(rawType(ALERT_ARRAY.rosName), topics.openAlerts, transientLocal('openAlerts')),
+      shutdownStatus: (safeShutdown ?? healthMonitor).createPublisher(
+        rawType(SHUTDOWN_STATUS.rosName),
+        topics.shutdownStatus,
+        transientLocal('shutdownStatus'),
+      ),
       // As diagnostic_updater publishes it.
       diagnostics: healthMonitor.createPublisher(rawType(DIAGNOSTIC_ARRAY.rosName), topics.diagnostics, {
-        qos: qosOf(library, 'volatile', DEPTH),
+        qos: qosOf(library, 'volatile', TOPIC_DEPTH.diagnostics),
       }),
     };
     const { arrivals, log } = options;

@@ -7,7 +7,7 @@ import type { ShutdownCall, ShutdownCaller, ShutdownProgress } from '../../core/
 import { decode, encode } from '../../rtps/wire/cdr.ts';
 import type { DiagnosticContext } from '../diagnostics.ts';
 import type { ShutdownServer } from '../graph.ts';
-import { ALERT, DIAGNOSTIC_ARRAY, HEALTH_STATUS, SHUTDOWN_STATUS } from '../interfaces.generated.ts';
+import { ALERT, ALERT_ARRAY, DIAGNOSTIC_ARRAY, HEALTH_STATUS, SHUTDOWN_STATUS } from '../interfaces.generated.ts';
 import { healthStatusMessage } from '../messages.ts';
 import { graphNames } from '../names.ts';
 import { FakeLibrary, type FakePublisher } from './testing/fake-library.ts';
@@ -92,6 +92,7 @@ t.test('four nodes are created with their topics and types, in the configured do
     ['/diagnostics', 'diagnostic_msgs/msg/DiagnosticArray', 1, 2, 10],
     ['/_edge_health/always/brain/health_monitor', 'edge_health_interfaces/msg/HealthStatus', 1, 2, 1],
     ['/brain/alerts', 'edge_health_interfaces/msg/Alert', 1, 1, 10],
+    ['/brain/open_alerts', 'edge_health_interfaces/msg/AlertArray', 1, 1, 1],
     ['/brain/shutdown_status', 'edge_health_interfaces/msg/ShutdownStatus', 1, 1, 200],
   ]);
   t.same(
@@ -138,10 +139,16 @@ t.test('messages are published unchanged', async (t) => {
   };
   transport.publishHealth(STATUS);
   transport.publishAlert(alert);
+  transport.publishOpenAlerts([alert, alert], '1970-01-01T00:01:40.007Z');
   transport.publishShutdown(progress);
   const [health] = publisher('health_monitor', '/brain/health_status').sent;
   t.match(decode(HEALTH_STATUS, health as Buffer), { ...STATUS, memory_percent: Number.NaN });
   t.same(decode(ALERT, publisher('alert_publisher', '/brain/alerts').sent[0] as Buffer), alert);
+  t.same(decode(ALERT_ARRAY, publisher('alert_publisher', '/brain/open_alerts').sent[0] as Buffer), {
+    stamp: { sec: 100, nanosec: 7_000_000 },
+    node_name: 'brain/health_monitor',
+    alerts: [alert, alert],
+  });
   t.same(decode(SHUTDOWN_STATUS, publisher('safe_shutdown', '/brain/shutdown_status').sent[0] as Buffer), progress);
   await transport.stop();
 });

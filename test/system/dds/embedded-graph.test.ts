@@ -37,6 +37,7 @@ const WRITERS = [
   ['rt/alerts', `${PACKAGE}::msg::dds_::Alert_`, LASTING, hashOf(`${PACKAGE}/msg/Alert`)],
   ['rt/diagnostics', 'diagnostic_msgs::msg::dds_::DiagnosticArray_', FLEETING, hashOf('diagnostic_msgs/msg/DiagnosticArray')],
   ['rt/health_status', `${PACKAGE}::msg::dds_::HealthStatus_`, LASTING, hashOf(`${PACKAGE}/msg/HealthStatus`)],
+  ['rt/open_alerts', `${PACKAGE}::msg::dds_::AlertArray_`, LASTING, hashOf(`${PACKAGE}/msg/AlertArray`)],
   ['rt/shutdown_status', `${PACKAGE}::msg::dds_::ShutdownStatus_`, LASTING, hashOf(`${PACKAGE}/msg/ShutdownStatus`)],
 ] as const;
 const READERS = [
@@ -141,7 +142,11 @@ for (const vendor of VENDORS) {
           readers: [],
         },
         { name: 'threshold_monitor', writers: [], readers: gids('reader', 'rt/arm/health_status', 'rt/robot7/health_status') },
-        { name: 'alert_publisher', writers: gids('writer', 'rt/robot7/alerts'), readers: gids('reader', 'rt/robot7/alerts') },
+        {
+          name: 'alert_publisher',
+          writers: gids('writer', 'rt/robot7/alerts', 'rt/robot7/open_alerts'),
+          readers: gids('reader', 'rt/robot7/alerts'),
+        },
         {
           name: 'safe_shutdown',
           writers: gids(

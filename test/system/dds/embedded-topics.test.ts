@@ -54,6 +54,13 @@ for (const vendor of VENDORS) {
     for (const alert of [ALERT, ...alerts]) node.publishAlert(alert);
     t.strictSame(await samplesOf(peer, '/alerts', alerts.length + 1), [ALERT, ...alerts].map(asPeersSay));
 
+    // A single list is kept: a late joiner gets what is open, however often it has changed.
+    const open = Array.from({ length: 512 }, (_, i): Alert => ({ ...ALERT, resolved: false, metric: `${TEXTS[i % 3]}${i}` }));
+    for (const list of [[], open.slice(0, 1), open]) node.publishOpenAlerts(list, TIMESTAMP);
+    const late = await listenTo(host, vendor, ['/open_alerts'], '--depth', '1');
+    const stamp = { sec: Math.floor(Date.parse(TIMESTAMP) / 1000), nanosec: 89_000_000 };
+    t.strictSame(await samplesOf(late, '/open_alerts', 1), [{ stamp, node_name: 'health_monitor', alerts: open }]);
+
     const texts = TEXTS.map((message) => ({ ...PROGRESS, request_id: `${message}1`, requested_by: message, message }));
     for (const progress of [PROGRESS, ...texts]) node.publishShutdown(progress);
     t.strictSame(await samplesOf(peer, '/shutdown_status', texts.length + 1), [PROGRESS, ...texts].map(asPeersSay));

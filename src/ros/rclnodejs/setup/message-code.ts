@@ -5,7 +5,7 @@ import { runCommand, SetupFailed, type Workspace } from './run-command.ts';
 
 /** The interfaces that rclnodejs loads for this product. Its array wrappers need the messages of primitive types. */
 const NEEDED: Readonly<Record<string, readonly string[]>> = {
-  edge_health_interfaces: ['msg/Alert.msg', 'msg/HealthStatus.msg', 'msg/ShutdownStatus.msg', 'srv/SafeShutdown.srv'],
+  edge_health_interfaces: ['msg/Alert.msg', 'msg/AlertArray.msg', 'msg/HealthStatus.msg', 'msg/ShutdownStatus.msg', 'srv/SafeShutdown.srv'],
   builtin_interfaces: ['msg/Time.msg'],
   diagnostic_msgs: ['msg/DiagnosticArray.msg', 'msg/DiagnosticStatus.msg', 'msg/KeyValue.msg'],
   rcl_interfaces: [

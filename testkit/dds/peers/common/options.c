@@ -28,7 +28,7 @@ static const char USAGE[] =
     "  --seconds S             exit after this time\n"
     "subscribe, publish:\n"
     "  --topic NAME[=TYPE]     ROS name, /robot/health_status; TYPE is known for the usual names,\n"
-    "                          otherwise HealthStatus, Alert, ShutdownStatus or DiagnosticArray; may be repeated\n"
+    "                          otherwise HealthStatus, Alert, AlertArray, ShutdownStatus or DiagnosticArray; may be repeated\n"
     "  --reliability reliable|best-effort    --durability transient-local|volatile    --depth N (10)\n"
     "publish:\n"
     "  --hz N (1, 0: no pause)    --count N (0: no end)    --await-readers N    --stay (after the last sample)\n"
@@ -67,8 +67,8 @@ static void add(const char **list, int *count, const char *text) {
 }
 
 static void add_topic(struct options *options, char *text) {
-  static const char *const types[] = {"HealthStatus", "Alert", "ShutdownStatus", "DiagnosticArray", NULL};
-  static const char *const names[] = {"health_status", "alerts", "shutdown_status", "diagnostics", NULL};
+  static const char *const types[] = {"HealthStatus", "Alert", "AlertArray", "ShutdownStatus", "DiagnosticArray", NULL};
+  static const char *const names[] = {"health_status", "alerts", "open_alerts", "shutdown_status", "diagnostics", NULL};
   if (options->topic_count == MAX_LIST) fail("too many topics", text);
   if (text[0] != '/') fail("a topic's name begins with a slash", text);
   struct topic *topic = &options->topics[options->topic_count++];

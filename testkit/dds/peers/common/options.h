@@ -10,7 +10,7 @@ enum { MAX_LIST = 16 };
 
 enum mode { MODE_SUBSCRIBE, MODE_PUBLISH, MODE_CALL, MODE_GRAPH, MODE_DISCOVERY };
 
-enum message { HEALTH_STATUS, ALERT, SHUTDOWN_STATUS, DIAGNOSTIC_ARRAY, MESSAGES };
+enum message { HEALTH_STATUS, ALERT, ALERT_ARRAY, SHUTDOWN_STATUS, DIAGNOSTIC_ARRAY, MESSAGES };
 
 /* What ROS 2 peers announce changed with Iron: type hashes, and a gid of 16 bytes instead of 24. */
 enum ros { ROS_HUMBLE, ROS_IRON };

@@ -9,8 +9,10 @@
 
 typedef edge_health_interfaces_msg_dds__HealthStatus_ HealthStatus;
 typedef edge_health_interfaces_msg_dds__Alert_ Alert;
+typedef edge_health_interfaces_msg_dds__AlertArray_ AlertArray;
 typedef edge_health_interfaces_msg_dds__ShutdownStatus_ ShutdownStatus;
 typedef edge_health_interfaces_srv_dds__SafeShutdown_RequestWithHeader_ Request;
+typedef builtin_interfaces_msg_dds__Time_ Time;
 typedef diagnostic_msgs_msg_dds__DiagnosticArray_ DiagnosticArray;
 typedef diagnostic_msgs_msg_dds__DiagnosticStatus_ DiagnosticStatus;
 
@@ -59,9 +61,17 @@ const struct field REQUEST_FIELDS[] = {
 const struct layout LAYOUTS[MESSAGES] = {
     [HEALTH_STATUS] = {&edge_health_interfaces_msg_dds__HealthStatus__desc, HEALTH_STATUS_FIELDS},
     [ALERT] = {&edge_health_interfaces_msg_dds__Alert__desc, ALERT_FIELDS},
+    [ALERT_ARRAY] = {&edge_health_interfaces_msg_dds__AlertArray__desc, NULL},
     [SHUTDOWN_STATUS] = {&edge_health_interfaces_msg_dds__ShutdownStatus__desc, SHUTDOWN_STATUS_FIELDS},
     [DIAGNOSTIC_ARRAY] = {&diagnostic_msgs_msg_dds__DiagnosticArray__desc, NULL},
 };
+
+static void print_stamp(const Time *stamp) {
+  event_open("stamp", '{');
+  event_integer("sec", stamp->sec);
+  event_integer("nanosec", stamp->nanosec);
+  event_close('}');
+}
 
 static void print_diagnostic_status(const DiagnosticStatus *status) {
   event_open(NULL, '{');
@@ -82,10 +92,7 @@ static void print_diagnostic_status(const DiagnosticStatus *status) {
 
 static void print_diagnostics(const DiagnosticArray *array) {
   event_open("header", '{');
-  event_open("stamp", '{');
-  event_integer("sec", array->header.stamp.sec);
-  event_integer("nanosec", array->header.stamp.nanosec);
-  event_close('}');
+  print_stamp(&array->header.stamp);
   event_text("frame_id", array->header.frame_id);
   event_close('}');
   event_open("status", '[');
@@ -93,7 +100,23 @@ static void print_diagnostics(const DiagnosticArray *array) {
   event_close(']');
 }
 
+static void print_alerts(const AlertArray *array) {
+  print_stamp(&array->stamp);
+  event_text("node_name", array->node_name);
+  event_open("alerts", '[');
+  for (uint32_t i = 0; i < array->alerts._length; i++) {
+    event_open(NULL, '{');
+    print_message(ALERT, &array->alerts._buffer[i]);
+    event_close('}');
+  }
+  event_close(']');
+}
+
 void print_message(enum message message, const void *sample) {
+  if (message == ALERT_ARRAY) {
+    print_alerts(sample);
+    return;
+  }
   if (message == DIAGNOSTIC_ARRAY) {
     print_diagnostics(sample);
     return;

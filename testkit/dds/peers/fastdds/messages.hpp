@@ -96,6 +96,7 @@ void print_message(Message &message) {
   each_field(message, PrintField{});
 }
 
+void print_message(msg::AlertArray_ &array);
 void print_message(DiagnosticArray_ &array);
 
 }  // namespace peer

@@ -12,6 +12,13 @@ namespace peer {
 
 using diagnostic_msgs::msg::dds_::DiagnosticStatus_;
 
+static void print_stamp(builtin_interfaces::msg::dds_::Time_ &stamp) {
+  event_open("stamp", '{');
+  event_integer("sec", stamp.sec());
+  event_integer("nanosec", stamp.nanosec());
+  event_close('}');
+}
+
 static void print_status(DiagnosticStatus_ &status) {
   event_open(nullptr, '{');
   event_integer("level", status.level());
@@ -29,12 +36,21 @@ static void print_status(DiagnosticStatus_ &status) {
   event_close('}');
 }
 
+void print_message(msg::AlertArray_ &array) {
+  print_stamp(array.stamp());
+  event_text("node_name", array.node_name().c_str());
+  event_open("alerts", '[');
+  for (auto &alert : array.alerts()) {
+    event_open(nullptr, '{');
+    print_message(alert);
+    event_close('}');
+  }
+  event_close(']');
+}
+
 void print_message(DiagnosticArray_ &array) {
   event_open("header", '{');
-  event_open("stamp", '{');
-  event_integer("sec", array.header().stamp().sec());
-  event_integer("nanosec", array.header().stamp().nanosec());
-  event_close('}');
+  print_stamp(array.header().stamp());
   event_text("frame_id", array.header().frame_id().c_str());
   event_close('}');
   event_open("status", '[');
@@ -112,6 +128,7 @@ Subscribed subscribed_to(const topic &topic) {
   switch (topic.message) {
     case HEALTH_STATUS: return subscribed<msg::HealthStatus_PubSubType>(topic);
     case ALERT: return subscribed<msg::Alert_PubSubType>(topic);
+    case ALERT_ARRAY: return subscribed<msg::AlertArray_PubSubType>(topic);
     case SHUTDOWN_STATUS: return subscribed<msg::ShutdownStatus_PubSubType>(topic);
     default: return subscribed<diagnostic_msgs::msg::dds_::DiagnosticArray_PubSubType>(topic);
   }
