@@ -92,6 +92,8 @@ export interface ShutdownServer {
   /** Never rejects; an error is in `problem`. */
   start(): Promise<void>;
   stop(): void;
+  /** Publishes a message of /shutdown_status, as CDR. */
+  publish(progress: Buffer): void;
   /** Why the service is not offered; null: it is. */
   readonly problem: string | null;
 }

@@ -89,7 +89,7 @@ export class SafeShutdown {
       if (refusal !== null) {
         // The refusal must not consume the rate limit of others.
         const reply = this.#refuse(call, source, refusal);
-        return caller.isShared && caller.dds?.local === false ? null : reply;
+        return caller.dds?.local === false && caller.mayBeForAnother() ? null : reply;
       }
       if (caller.dds?.isNew() === false) return null;
       const decided = await this.#decide(call, source, settings);

@@ -69,7 +69,7 @@ t.test('another host is refused unless it is listed and has answered; callers th
   for (const address of ['10.2.0.0', '2001:db9::1', 'localhost', '', '127.0.0.1']) {
     t.match(await ask(caller({ address, local: false })), /not accepted/, address);
   }
-  t.equal(await ask({ dds: null, isShared: false }), 'accepted', 'where the transport does not tell, it decides');
+  t.equal(await ask({ dds: null, mayBeForAnother: () => false }), 'accepted', 'where the transport does not tell, it decides');
   const forged = caller({ address: '192.0.2.8', local: false, prove: async () => false });
   t.match(await ask(forged), /^refused: requests from 192\.0\.2\.8 are not accepted: its DDS participant did not respond$/);
   t.match((await scene.records(1))[0], { outcome: 'refused', address: '192.0.2.8', port: 40_000, user: null });
@@ -184,10 +184,10 @@ t.test('a repeated request is not run again; a refused one does not use up its n
   t.match(await scene.shutdown.status(), { accepted: 1, refused: 1 });
 });
 
-t.test('on the shared name an unauthorised caller is recorded but not answered; on its own name it is answered', async (t) => {
+t.test('an unauthorised caller that may mean another machine is recorded but not answered; any other is answered', async (t) => {
   const scene = await Scene.start(t);
   const call = { reason: 'MAINTENANCE', requested_by: 'laptop', timeout: 5 };
-  t.equal(await scene.shutdown.handler(call, caller({ address: '192.0.2.7', local: false, isShared: true })), null);
+  t.equal(await scene.shutdown.handler(call, caller({ address: '192.0.2.7', local: false, mayBeForAnother: true })), null);
   t.match(await scene.shutdown.handler(call, REMOTE), { success: false, message: /not accepted/ });
   t.match(await scene.shutdown.status(), {
     state: 'none',
@@ -198,11 +198,11 @@ t.test('on the shared name an unauthorised caller is recorded but not answered; 
     ],
   });
   t.match(
-    await scene.shutdown.handler(call, caller({ receivingPorts: null, isShared: true })),
+    await scene.shutdown.handler(call, caller({ receivingPorts: null, mayBeForAnother: true })),
     { message: /cannot identify/ },
     'this host is meant',
   );
-  t.match(await scene.shutdown.handler(call, caller({ isShared: true })), { success: true });
+  t.match(await scene.shutdown.handler(call, caller({ mayBeForAnother: true })), { success: true });
   await scene.ended();
 });
 

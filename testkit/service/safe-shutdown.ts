@@ -28,7 +28,10 @@ import { until } from '../wait.ts';
 export const TIMEOUT_SECONDS = 300;
 
 /** A caller over DDS; by default a program of the local user robot, which is authorised. */
-export function caller({ isShared = false, ...dds }: Partial<DdsCaller> & { readonly isShared?: boolean } = {}): ShutdownCaller {
+export function caller({
+  mayBeForAnother = false,
+  ...dds
+}: Partial<DdsCaller> & { readonly mayBeForAnother?: boolean } = {}): ShutdownCaller {
   const local = {
     address: '127.0.0.1',
     port: 40_000,
@@ -37,7 +40,7 @@ export function caller({ isShared = false, ...dds }: Partial<DdsCaller> & { read
     prove: async () => true,
     isNew: () => true,
   };
-  return { dds: { ...local, ...dds }, isShared };
+  return { dds: { ...local, ...dds }, mayBeForAnother: () => mayBeForAnother };
 }
 
 export const LOCAL = caller();

@@ -45,6 +45,6 @@ const shutdown = new SafeShutdown({
 });
 const reply = await shutdown.handler(
   { reason: 'EMERGENCY', requested_by: 'killed', timeout: TIMEOUT_SECONDS },
-  { dds: null, isShared: false },
+  { dds: null, mayBeForAnother: () => false },
 );
 process.stdout.write(`${JSON.stringify(reply)}\n`);

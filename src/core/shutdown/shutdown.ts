@@ -41,8 +41,8 @@ export interface DdsCaller {
 /** The caller. Null: the transport itself admits only authorized callers (rclnodejs with SROS2). */
 export interface ShutdownCaller {
   readonly dds: DdsCaller | null;
-  /** True: called by the shared name /safe_shutdown; false: by the node's own name. */
-  readonly isShared: boolean;
+  /** Whether the call may be meant for another machine: it used the shared name /safe_shutdown, which others offer now, too. */
+  readonly mayBeForAnother: () => boolean;
 }
 
 /** The response on /safe_shutdown. */
@@ -54,7 +54,7 @@ export interface ShutdownReply {
 
 /**
  * Handles a call; never rejects. The response is due within a second, regardless of the procedure. Null: no response is sent, because the
- * call already received one, or because it used the shared name and is not allowed here, so that it is meant for another machine.
+ * call already received one, or because it is not allowed here and may be meant for another machine.
  */
 export type ShutdownHandler = (call: ShutdownCall, caller: ShutdownCaller) => Promise<ShutdownReply | null>;
 

@@ -8,11 +8,8 @@ import type { Participant } from '../../rtps/participant.ts';
 import { decode, encode, HEADER_OCTETS, type Message } from '../../rtps/wire/cdr.ts';
 import { type ParameterList, ParameterWriter } from '../../rtps/wire/parameters.ts';
 import { ENTITY_KIND, entityOf, type Guid, type GuidPrefix, Malformed, PID, prefixOf, VENDOR } from '../../rtps/wire/protocol.ts';
-import type { GraphOptions } from '../graph.ts';
-import { SAFE_SHUTDOWN } from '../interfaces.generated.ts';
 import type { ServiceType } from '../interfaces.ts';
 import { clientIdOf, replyTopicOf, requestTopicOf, typeHashData } from './dds-names.ts';
-import type { GraphNode } from './node-graph.ts';
 
 /** Responds to one request; null: no response is sent. Never rejects. */
 export type RequestHandler = (request: Message, caller: DdsCaller) => Promise<Message | null>;
@@ -237,31 +234,4 @@ function first<T>(of: Map<T, unknown> | Set<T>): T {
 function serviceId(prefix: string): string {
   const octets = [...Buffer.from(prefix, 'hex'), 0, 0, 0, 1];
   return octets.map((octet) => octet.toString(16)).join('.');
-}
-
-/** The safe shutdown service under its shared name and under the node's own; empty when it is not offered. */
-export function shutdownServices(participant: Participant, { listener, log, names }: GraphOptions): readonly ServiceServer[] {
-  const answer = listener.onSafeShutdown;
-  if (!answer) return [];
-  const { ownSafeShutdown, safeShutdown } = names.services;
-  return [safeShutdown, ownSafeShutdown].map(
-    (name) =>
-      new ServiceServer({
-        name,
-        type: SAFE_SHUTDOWN,
-        participant,
-        log,
-        handler: async (request, caller) => {
-          const { reason, requested_by, timeout } = request as { reason: string; requested_by: string; timeout: number };
-          const isShared = name === safeShutdown;
-          const reply = await answer({ reason, requested_by, timeout }, { dds: caller, isShared });
-          return reply && { ...reply };
-        },
-      }),
-  );
-}
-
-/** The endpoints of services, for `NodeGraph`. */
-export function endpointsOf(services: readonly ServiceServer[]): Pick<GraphNode, 'readers' | 'writers'> {
-  return { writers: services.map(({ replies }) => replies.guid), readers: services.map(({ requests }) => requests.guid) };
 }

@@ -5,26 +5,17 @@ import type { Change } from '../../rtps/endpoints/writer.ts';
 import { LIMITS } from '../../rtps/limits.ts';
 import { Participant } from '../../rtps/participant.ts';
 import { type GuidPrefix, prefixOf } from '../../rtps/wire/protocol.ts';
-import { type GraphOptions, type Sender, THIS_HOST, TOPIC_DEPTH } from '../graph.ts';
-import { ALERT, ALERT_ARRAY, DIAGNOSTIC_ARRAY, HEALTH_STATUS, SHUTDOWN_STATUS } from '../interfaces.generated.ts';
-import type { MessageType } from '../interfaces.ts';
+import { type GraphOptions, type Sender, THIS_HOST } from '../graph.ts';
+import { HEALTH_STATUS } from '../interfaces.generated.ts';
 import { applianceOf, applianceTopic, isApplianceTopic, nodePath } from '../names.ts';
 import type { PublishedTopic } from '../publisher.ts';
-import { nameOf, replyTopicOf, topicOf, typeHashData } from './dds-names.ts';
+import { nameOf, topicOf, typeHashData } from './dds-names.ts';
 import { type GraphNode, NodeGraph } from './node-graph.ts';
 import { ParameterServices } from './parameter-services.ts';
 import type { Joined, SessionParticipant } from './rejoin.ts';
-import { endpointsOf, type ServiceServer, shutdownServices } from './service-server.ts';
+import { ShutdownServices } from './shutdown-services.ts';
 import { type Kind, TopicReaders } from './topic-readers.ts';
-
-const TOPICS: Readonly<Record<PublishedTopic, { readonly type: MessageType; readonly transientLocal: boolean }>> = {
-  healthStatus: { type: HEALTH_STATUS, transientLocal: true },
-  alerts: { type: ALERT, transientLocal: true },
-  openAlerts: { type: ALERT_ARRAY, transientLocal: true },
-  shutdownStatus: { type: SHUTDOWN_STATUS, transientLocal: true },
-  // As diagnostic_updater publishes it.
-  diagnostics: { type: DIAGNOSTIC_ARRAY, transientLocal: false },
-};
+import { createTopicWriter } from './topic-writers.ts';
 
 export interface SessionOptions extends GraphOptions {
   readonly isObserving: boolean;
@@ -42,10 +33,7 @@ export class Session implements Joined {
   readonly #participant: Participant;
   readonly #writers: Readonly<Record<PublishedTopic, LocalWriter>>;
   readonly #readers: TopicReaders;
-  /** The safe shutdown service under its shared name and under the node's own. */
-  readonly #services: readonly ServiceServer[];
-  /** Other participants that offer the shared name. */
-  readonly #otherServers = new Set<GuidPrefix>();
+  readonly #shutdown: ShutdownServices;
   /** Other appliances, by their participants. */
   readonly #appliances = new Map<GuidPrefix, Appliance>();
   /** Names of appliances that were matched with this one and whose lease has expired; at most MAX_APPLIANCES. */
@@ -62,7 +50,7 @@ export class Session implements Joined {
       ...participant,
       name: nodePath(names.namespace, names.nodes.healthMonitor),
       onRemoteWriter: (endpoint) => {
-        if (endpoint.topic === replyTopicOf(names.services.safeShutdown)) this.#addOtherServer(endpoint);
+        if (this.#shutdown.addWriter(endpoint)) this.#logOtherServer();
         this.#parameters.onRemoteEndpoint(endpoint);
         this.#addAppliance(endpoint);
         return !options.isObserving || this.#readers.onRemoteWriter(endpoint);
@@ -75,7 +63,7 @@ export class Session implements Joined {
       },
     });
     this.#graph = new NodeGraph(this.#participant, names.namespace);
-    const writer = (topic: PublishedTopic): LocalWriter => this.#createWriter(topic, histories?.[topic] ?? []);
+    const writer = (topic: PublishedTopic): LocalWriter => createTopicWriter(this.#participant, names, topic, histories?.[topic] ?? []);
     this.#writers = {
       healthStatus: writer('healthStatus'),
       alerts: writer('alerts'),
@@ -90,12 +78,10 @@ export class Session implements Joined {
       depth: 1,
       userData: typeHashData(HEALTH_STATUS),
     });
-    this.#services = shutdownServices(this.#participant, this.#options);
+    this.#shutdown = new ShutdownServices(this.#participant, this.#options);
     const { safeShutdown, ...others } = names.nodes;
     this.#parameters = new ParameterServices({
-      nodes: [...Object.values(others), ...(this.#services.length > 0 ? [safeShutdown] : [])].map((name) =>
-        nodePath(names.namespace, name),
-      ),
+      nodes: [...Object.values(others), ...(this.#shutdown.isOffered ? [safeShutdown] : [])].map((name) => nodePath(names.namespace, name)),
       participant: this.#participant,
       log,
     });
@@ -138,27 +124,13 @@ export class Session implements Joined {
   }
 
   stop(): void {
-    for (const service of this.#services) service.stop();
+    this.#shutdown.stop();
     this.#parameters.stop();
     this.#participant.stop();
   }
 
   publish(topic: PublishedTopic, payload: Buffer): void {
     this.#participant.write(this.#writers[topic], payload);
-  }
-
-  #createWriter(topic: PublishedTopic, history: readonly Change[]): LocalWriter {
-    const { type, transientLocal } = TOPICS[topic];
-    const writer = this.#participant.createWriter({
-      topic: topicOf(this.#options.names.topics[topic]),
-      type: type.ddsName,
-      transientLocal,
-      depth: TOPIC_DEPTH[topic],
-      isPeriodic: topic === 'healthStatus' || topic === 'diagnostics',
-      userData: typeHashData(type),
-    });
-    for (const { payload, timestampMs } of history) this.#participant.write(writer, payload, { timestampMs });
-    return writer;
   }
 
   /** The other appliances on the graph. */
@@ -189,12 +161,10 @@ export class Session implements Joined {
 
   /** Number of other participants that offer the shared name of the safe shutdown. */
   otherServers(): number {
-    for (const prefix of this.#otherServers) if (!this.#participant.hasParticipant(prefix)) this.#otherServers.delete(prefix);
-    return this.#services.length === 0 ? 0 : this.#otherServers.size;
+    return this.#shutdown.otherServers();
   }
 
-  #addOtherServer({ guid }: EndpointData): void {
-    this.#otherServers.add(prefixOf(guid));
+  #logOtherServer(): void {
     if (this.otherServers() === 0) return;
     const { log, names } = this.#options;
     const { ownSafeShutdown, safeShutdown } = names.services;
@@ -214,12 +184,12 @@ export class Session implements Joined {
     const { healthStatus, diagnostics, alerts, openAlerts, shutdownStatus } = this.#writers;
     const monitored = [healthStatus.guid, diagnostics.guid, this.#applianceWriter.guid];
     const graph: GraphNode[] = [
-      { name: nodes.healthMonitor, writers: this.#services.length > 0 ? monitored : [...monitored, shutdownStatus.guid], readers: [] },
+      { name: nodes.healthMonitor, writers: this.#shutdown.isOffered ? monitored : [...monitored, shutdownStatus.guid], readers: [] },
       { name: nodes.thresholdMonitor, writers: [], readers: this.#readers.guids('health') },
       { name: nodes.alertPublisher, writers: [alerts.guid, openAlerts.guid], readers: this.#readers.guids('alert') },
     ];
-    if (this.#services.length > 0) {
-      const { readers, writers } = endpointsOf(this.#services);
+    if (this.#shutdown.isOffered) {
+      const { readers, writers } = this.#shutdown.endpoints;
       graph.push({ name: nodes.safeShutdown, writers: [shutdownStatus.guid, ...writers], readers });
     }
     this.#graph.publish(graph);

@@ -1,4 +1,5 @@
 import t, { type Test } from 'tap';
+import { PROGRESS } from '../../../testkit/dds/contents.ts';
 import type { DdsCaller } from '../../core/shutdown/shutdown.ts';
 import { ForgedParticipant } from '../../rtps/testing/forged-participant.ts';
 import { Wire } from '../../rtps/testing/memory-network.ts';
@@ -7,7 +8,8 @@ import { VirtualTime } from '../../rtps/testing/virtual-time.ts';
 import { decode, encode } from '../../rtps/wire/cdr.ts';
 import { ENTITY } from '../../rtps/wire/protocol.ts';
 import type { GraphOptions } from '../graph.ts';
-import { SAFE_SHUTDOWN } from '../interfaces.generated.ts';
+import { SAFE_SHUTDOWN, SHUTDOWN_STATUS } from '../interfaces.generated.ts';
+import type { MessageType } from '../interfaces.ts';
 import { EmbeddedShutdownServer } from './shutdown-server.ts';
 import { HUMBLE_INFO, NAMES } from './testing/transport-rig.ts';
 
@@ -23,9 +25,9 @@ function rig(t: Test) {
     listener: {
       onHealthStatus: () => undefined,
       onAlert: () => undefined,
-      onSafeShutdown: async ({ requested_by }, { dds, isShared }) => {
+      onSafeShutdown: async ({ requested_by }, { dds, mayBeForAnother }) => {
         callers.push(dds);
-        return { success: true, message: `${requested_by}, ${isShared ? 'shared' : 'own'}` };
+        return { success: true, message: `${requested_by}${mayBeForAnother() ? ', or another' : ''}` };
       },
     },
     localNode: 'health_monitor',
@@ -42,7 +44,7 @@ function rig(t: Test) {
     server.stop();
     other.stop();
   });
-  const reads = (topic: string, type: typeof HUMBLE_INFO, transientLocal = false): unknown[] => {
+  const reads = (topic: string, type: MessageType, transientLocal = false): unknown[] => {
     const found: unknown[] = [];
     const onSample: Parameters<typeof other.createReader>[0]['onSample'] = ({ data }) =>
       found.push(decode(type, data.payload ?? Buffer.alloc(0)));
@@ -52,7 +54,7 @@ function rig(t: Test) {
   return { time, network, server, other, reads, callers, lines };
 }
 
-t.test('the node of the safe shutdown alone: both names are served, and the caller is known', async (t) => {
+t.test('the node of the safe shutdown alone: both names are served, the caller is known, and steps are published', async (t) => {
   const { time, server, other, reads, callers, lines } = rig(t);
   const infos = reads('ros_discovery_info', HUMBLE_INFO, true);
   const services = ['/safe_shutdown', '/health_monitor/safe_shutdown'];
@@ -65,7 +67,7 @@ t.test('the node of the safe shutdown alone: both names are served, and the call
   await time.pass(3);
   for (const writer of writers) other.write(writer, encode(SAFE_SHUTDOWN.request, { reason: 'MANUAL', requested_by: 'me', timeout: 5 }));
   await time.pass(3);
-  t.same(replies, [[{ success: true, message: 'me, shared' }], [{ success: true, message: 'me, own' }]]);
+  t.same(replies, Array(2).fill([{ success: true, message: 'me' }]));
   t.match(callers, Array(2).fill({ address: '10.0.0.2', port: Number, local: false, receivingPorts: null }));
   const proofs = callers.map((caller) => caller?.prove());
   await time.pass(1);
@@ -78,8 +80,43 @@ t.test('the node of the safe shutdown alone: both names are served, and the call
     (infos.at(-1) as { node_entities_info_seq: { node_name: string }[] }).node_entities_info_seq.map(({ node_name }) => node_name),
     ['safe_shutdown'],
   );
+  const [node] = (infos.at(-1) as { node_entities_info_seq: { reader_gid_seq: []; writer_gid_seq: [] }[] }).node_entities_info_seq;
+  t.same([node?.reader_gid_seq.length, node?.writer_gid_seq.length], [2, 3]);
   t.equal(server.problem, null);
   t.match(lines, [/^notice: safe shutdown is served by the embedded participant/]);
+});
+
+t.test('steps of a shutdown reach late subscribers, also after the participant has joined again', async (t) => {
+  const { time, network, server, other, reads, lines } = rig(t);
+  const steps = reads('rt/shutdown_status', SHUTDOWN_STATUS, true);
+  const publish = (message: string): void => server.publish(encode(SHUTDOWN_STATUS, { ...PROGRESS, message }));
+  await server.start();
+  publish('first');
+  network.addresses = { lan: '10.0.0.5' };
+  await time.pass(30);
+  t.match(lines.join(), /joined the ROS 2 graph again/);
+  await other.start();
+  await time.pass(5);
+  publish('second');
+  await time.pass(3);
+  t.same(
+    steps.map((step) => (step as { message: string }).message),
+    ['first', 'second'],
+  );
+});
+
+t.test('a call by the shared name may be for another machine while one offers it', async (t) => {
+  const { time, server, other, reads } = rig(t);
+  const replies = reads('rr/safe_shutdownReply', SAFE_SHUTDOWN.response);
+  const endpoint = { transientLocal: false, depth: 10, userData: '' };
+  other.createWriter({ topic: 'rr/safe_shutdownReply', type: SAFE_SHUTDOWN.response.ddsName, ...endpoint });
+  const client = other.createWriter({ topic: 'rq/safe_shutdownRequest', type: SAFE_SHUTDOWN.request.ddsName, ...endpoint });
+  await server.start();
+  await other.start();
+  await time.pass(3);
+  other.write(client, encode(SAFE_SHUTDOWN.request, { reason: 'MANUAL', requested_by: 'me', timeout: 5 }));
+  await time.pass(3);
+  t.same(replies, [{ success: true, message: 'me, or another' }]);
 });
 
 t.test('a forged request in the name of a genuine participant without a client is not proved', async (t) => {

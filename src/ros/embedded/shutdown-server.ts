@@ -1,19 +1,21 @@
+import type { LocalWriter } from '../../rtps/endpoints/endpoints.ts';
 import { Participant } from '../../rtps/participant.ts';
 import type { GraphOptions, ShutdownServer } from '../graph.ts';
 import { nodePath } from '../names.ts';
 import { NodeGraph } from './node-graph.ts';
 import { ParameterServices } from './parameter-services.ts';
 import { type Joined, type JoinOptions, RejoiningSession, type SessionParticipant } from './rejoin.ts';
-import { endpointsOf, type ServiceServer, shutdownServices } from './service-server.ts';
+import { ShutdownServices } from './shutdown-services.ts';
+import { createTopicWriter } from './topic-writers.ts';
 
-/** The node of the safe shutdown on a participant of its own, alongside a transport that cannot identify callers. */
+/** The node of the safe shutdown with its services and /shutdown_status on a participant of its own, alongside a transport that cannot identify callers. */
 export class EmbeddedShutdownServer implements ShutdownServer {
   readonly #options: GraphOptions;
   readonly #rejoining: RejoiningSession<ShutdownSession>;
 
   constructor(options: GraphOptions & JoinOptions) {
     this.#options = options;
-    this.#rejoining = new RejoiningSession(options, (participant) => new ShutdownSession(options, participant));
+    this.#rejoining = new RejoiningSession(options, (participant, former) => new ShutdownSession(options, participant, former));
   }
 
   get problem(): string | null {
@@ -30,6 +32,10 @@ export class EmbeddedShutdownServer implements ShutdownServer {
     });
   }
 
+  publish(progress: Buffer): void {
+    this.#rejoining.session?.publish(progress);
+  }
+
   stop(): void {
     this.#rejoining.stop();
   }
@@ -37,10 +43,11 @@ export class EmbeddedShutdownServer implements ShutdownServer {
 
 class ShutdownSession implements Joined {
   readonly #participant: Participant;
-  readonly #services: readonly ServiceServer[];
+  readonly #shutdown: ShutdownServices;
   readonly #parameters: ParameterServices;
+  readonly #status: LocalWriter;
 
-  constructor(options: GraphOptions, participant: SessionParticipant) {
+  constructor(options: GraphOptions, participant: SessionParticipant, former: ShutdownSession | null) {
     const { names } = options;
     const { log } = participant;
     const node = nodePath(names.namespace, names.nodes.safeShutdown);
@@ -48,14 +55,22 @@ class ShutdownSession implements Joined {
       ...participant,
       name: node,
       onRemoteWriter: (endpoint) => {
+        this.#shutdown.addWriter(endpoint);
         this.#parameters.onRemoteEndpoint(endpoint);
         return true;
       },
       onRemoteReader: (endpoint) => this.#parameters.onRemoteEndpoint(endpoint),
     });
-    this.#services = shutdownServices(this.#participant, { ...options, log });
+    this.#shutdown = new ShutdownServices(this.#participant, { ...options, log });
     this.#parameters = new ParameterServices({ nodes: [node], participant: this.#participant, log });
-    new NodeGraph(this.#participant, names.namespace).publish([{ name: names.nodes.safeShutdown, ...endpointsOf(this.#services) }]);
+    this.#status = createTopicWriter(this.#participant, names, 'shutdownStatus', former ? former.#status.state.history : []);
+    const { readers, writers } = this.#shutdown.endpoints;
+    const graph = { name: names.nodes.safeShutdown, readers, writers: [this.#status.guid, ...writers] };
+    new NodeGraph(this.#participant, names.namespace).publish([graph]);
+  }
+
+  publish(progress: Buffer): void {
+    this.#participant.write(this.#status, progress);
   }
 
   start(): Promise<void> {
@@ -63,7 +78,7 @@ class ShutdownSession implements Joined {
   }
 
   stop(): void {
-    for (const service of this.#services) service.stop();
+    this.#shutdown.stop();
     this.#parameters.stop();
     this.#participant.stop();
   }

@@ -1,6 +1,7 @@
 import t from 'tap';
 import { LEASE_SECONDS } from '../../rtps/participant.ts';
 import type { Flight } from '../../rtps/testing/memory-network.ts';
+import { participantOn } from '../../rtps/testing/participants.ts';
 import { encode } from '../../rtps/wire/cdr.ts';
 import type { GraphOptions } from '../graph.ts';
 import { ALERT, ALERT_ARRAY, DIAGNOSTIC_ARRAY, HEALTH_STATUS, SAFE_SHUTDOWN, SHUTDOWN_STATUS } from '../interfaces.generated.ts';
@@ -145,35 +146,63 @@ t.test('a failed rejoin is logged and retried without loss of history', async (t
   );
 });
 
-t.test('the safe shutdown has the shared name and its own name; without a response of the handler none is sent', async (t) => {
-  const calls: unknown[] = [];
-  const { time, transport, other, reads, writes } = transportRig(t, {
-    listener: {
-      onHealthStatus: () => {},
-      onAlert: () => {},
-      onSafeShutdown: async ({ requested_by }, { isShared }) => {
-        calls.push([requested_by, isShared]);
-        return isShared ? null : { success: true, message: 'own' };
+t.test(
+  'the safe shutdown has the shared name and its own; a call may be for another machine while one offers the shared name',
+  async (t) => {
+    const calls: unknown[] = [];
+    const { time, wire, transport, other, reads, writes } = transportRig(t, {
+      listener: {
+        onHealthStatus: () => {},
+        onAlert: () => {},
+        onSafeShutdown: async ({ requested_by }, { mayBeForAnother }) => {
+          calls.push([requested_by, mayBeForAnother()]);
+          return mayBeForAnother() ? null : { success: false, message: 'refused' };
+        },
       },
-    },
-  });
-  const replies = ['rr/safe_shutdownReply', 'rr/health_monitor/safe_shutdownReply'].map((topic) =>
-    reads(topic, SAFE_SHUTDOWN.response, false),
-  );
-  const clients = ['rq/safe_shutdownRequest', 'rq/health_monitor/safe_shutdownRequest'].map((topic) =>
-    writes(topic, SAFE_SHUTDOWN.request, { transientLocal: false }),
-  );
-  await transport.start();
-  await other.start();
-  await time.pass(3);
-  for (const client of clients) other.write(client, encode(SAFE_SHUTDOWN.request, { reason: 'MANUAL', requested_by: 'me', timeout: 5 }));
-  await time.pass(3);
-  t.same(calls, [
-    ['me', true],
-    ['me', false],
-  ]);
-  t.same(replies, [[], [{ success: true, message: 'own' }]]);
-});
+    });
+    const replies = ['rr/safe_shutdownReply', 'rr/health_monitor/safe_shutdownReply'].map((topic) =>
+      reads(topic, SAFE_SHUTDOWN.response, false),
+    );
+    const clients = ['rq/safe_shutdownRequest', 'rq/health_monitor/safe_shutdownRequest'].map((topic) =>
+      writes(topic, SAFE_SHUTDOWN.request, { transientLocal: false }),
+    );
+    const rival = participantOn(wire.host({ lan: '10.0.0.3' }), time.now);
+    t.teardown(() => rival.stop());
+    rival.createWriter({
+      topic: 'rr/safe_shutdownReply',
+      type: SAFE_SHUTDOWN.response.ddsName,
+      transientLocal: false,
+      depth: 10,
+      userData: '',
+    });
+    const call = async (requested_by: string): Promise<void> => {
+      for (const client of clients) other.write(client, encode(SAFE_SHUTDOWN.request, { reason: 'MANUAL', requested_by, timeout: 5 }));
+      await time.pass(3);
+    };
+    await transport.start();
+    await other.start();
+    await time.pass(3);
+    await call('alone');
+    await rival.start();
+    await time.pass(3);
+    await call('one of two');
+    rival.stop();
+    await time.pass(30);
+    await call('alone again');
+    t.same(calls, [
+      ['alone', false],
+      ['alone', false],
+      ['one of two', true],
+      ['one of two', false],
+      ['alone again', false],
+      ['alone again', false],
+    ]);
+    t.same(
+      replies.map(({ length }) => length),
+      [2, 3],
+    );
+  },
+);
 
 t.test('another machine that offers the shared name is noted while it is present, and no problem', async (t) => {
   const { time, transport, other, lines, writes } = transportRig(t, {

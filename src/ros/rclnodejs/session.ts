@@ -10,7 +10,7 @@ import { bareNode, later, qosOf, type RclContext, type RclNode, type Rclnodejs, 
 import { ParameterServices } from './parameter-services.ts';
 
 export interface SessionOptions extends GraphOptions {
-  /** Whether another participant has the node of the safe shutdown. */
+  /** Whether another participant has the node of the safe shutdown, with its services and /shutdown_status. */
   readonly hasShutdownServer: boolean;
   /** As this process is announced. */
   readonly appliance: Appliance;
@@ -26,7 +26,8 @@ const ACKNOWLEDGEMENT_TIMEOUT_NS = 250_000_000n;
 export class Session {
   readonly #context: RclContext;
   readonly #healthMonitor: RclNode;
-  readonly #publishers: Readonly<Record<PublishedTopic, RclPublisher>>;
+  /** Null: another participant publishes the topic. */
+  readonly #publishers: Readonly<Record<PublishedTopic, RclPublisher | null>>;
   readonly #follower: Follower | null;
   readonly #parameterServices: ParameterServices;
   readonly #options: SessionOptions;
@@ -55,11 +56,13 @@ export class Session {
       healthStatus: healthMonitor.createPublisher(rawType(HEALTH_STATUS.rosName), topics.healthStatus, transientLocal('healthStatus')),
       alerts: alertPublisher.createPublisher(rawType(ALERT.rosName), topics.alerts, transientLocal('alerts')),
       openAlerts: alertPublisher.createPublisher(rawType(ALERT_ARRAY.rosName), topics.openAlerts, transientLocal('openAlerts')),
-      shutdownStatus: (safeShutdown ?? healthMonitor).createPublisher(
-        rawType(SHUTDOWN_STATUS.rosName),
-        topics.shutdownStatus,
-        transientLocal('shutdownStatus'),
-      ),
+      shutdownStatus: options.hasShutdownServer
+        ? null
+        : (safeShutdown ?? healthMonitor).createPublisher(
+            rawType(SHUTDOWN_STATUS.rosName),
+            topics.shutdownStatus,
+            transientLocal('shutdownStatus'),
+          ),
       // As diagnostic_updater publishes it.
       diagnostics: healthMonitor.createPublisher(rawType(DIAGNOSTIC_ARRAY.rosName), topics.diagnostics, {
         qos: qosOf(library, 'volatile', TOPIC_DEPTH.diagnostics),
@@ -86,10 +89,7 @@ export class Session {
           })
         : null;
     this.#hasService = listener.onSafeShutdown !== null;
-    for (const [name, isShared] of [
-      [names.services.safeShutdown, true],
-      [names.services.ownSafeShutdown, false],
-    ] as const) {
+    for (const name of [names.services.safeShutdown, names.services.ownSafeShutdown]) {
       safeShutdown?.createService(SAFE_SHUTDOWN.rosName, name, { qos: library.QoS.profileServicesDefault }, (request) => {
         const call = {
           reason: String(request['reason']),
@@ -97,7 +97,7 @@ export class Session {
           timeout: Number(request['timeout']),
         };
         // rcl does not provide the origin of a request; callers are restricted by SROS2.
-        return later(async () => ({ ...(await handler?.(call, { dds: null, isShared })) }));
+        return later(async () => ({ ...(await handler?.(call, { dds: null, mayBeForAnother: () => false })) }));
       });
     }
     const spinning = new Set<RclNode>();
@@ -112,13 +112,13 @@ export class Session {
   }
 
   publish(topic: PublishedTopic, serialized: Buffer): void {
-    this.#publishers[topic].publish(serialized);
+    this.#publishers[topic]?.publish(serialized);
   }
 
   /** Matched subscriptions of other processes. */
   subscriberCount(topic: PublishedTopic): number {
     const own = this.#follower?.subscriptionCount(this.#options.names.topics[topic]) ?? 0;
-    return Math.max(0, this.#publishers[topic].subscriptionCount - own);
+    return Math.max(0, (this.#publishers[topic]?.subscriptionCount ?? 0) - own);
   }
 
   /** Fully qualified names of all nodes on the graph. */
@@ -165,7 +165,7 @@ export class Session {
   stop(): void {
     for (const topic of ['alerts', 'shutdownStatus'] as const) {
       try {
-        this.#publishers[topic].waitForAllAcked(ACKNOWLEDGEMENT_TIMEOUT_NS);
+        this.#publishers[topic]?.waitForAllAcked(ACKNOWLEDGEMENT_TIMEOUT_NS);
       } catch {
         // Not every middleware supports it.
       }

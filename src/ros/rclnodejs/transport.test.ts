@@ -22,6 +22,17 @@ const STATUS: HealthStatus = {
   node_name: 'brain/health_monitor',
   timestamp: '2026-03-04T05:06:07.089Z',
 };
+const PROGRESS: ShutdownProgress = {
+  request_id: '01J',
+  state: 'in_progress',
+  step: 'announce',
+  reason: 'MANUAL',
+  requested_by: 'Größe ✓',
+  action: 'dry-run',
+  seconds_left: 29.5,
+  message: '',
+  timestamp: STATUS.timestamp,
+};
 const LIMIT = { warning: 80, critical: 90 };
 const DIAGNOSTICS: DiagnosticContext = {
   hostname: 'box',
@@ -126,21 +137,10 @@ t.test('messages are published unchanged', async (t) => {
     timestamp: STATUS.timestamp,
     resolved: false,
   };
-  const progress: ShutdownProgress = {
-    request_id: '01J',
-    state: 'in_progress',
-    step: 'announce',
-    reason: 'MANUAL',
-    requested_by: 'Größe ✓',
-    action: 'dry-run',
-    seconds_left: 29.5,
-    message: '',
-    timestamp: STATUS.timestamp,
-  };
   transport.publishHealth(STATUS);
   transport.publishAlert(alert);
   transport.publishOpenAlerts([alert, alert], '1970-01-01T00:01:40.007Z');
-  transport.publishShutdown(progress);
+  transport.publishShutdown(PROGRESS);
   const [health] = publisher('health_monitor', '/brain/health_status').sent;
   t.match(decode(HEALTH_STATUS, health as Buffer), { ...STATUS, memory_percent: Number.NaN });
   t.same(decode(ALERT, publisher('alert_publisher', '/brain/alerts').sent[0] as Buffer), alert);
@@ -149,7 +149,7 @@ t.test('messages are published unchanged', async (t) => {
     node_name: 'brain/health_monitor',
     alerts: [alert, alert],
   });
-  t.same(decode(SHUTDOWN_STATUS, publisher('safe_shutdown', '/brain/shutdown_status').sent[0] as Buffer), progress);
+  t.same(decode(SHUTDOWN_STATUS, publisher('safe_shutdown', '/brain/shutdown_status').sent[0] as Buffer), PROGRESS);
   await transport.stop();
 });
 
@@ -174,7 +174,7 @@ t.test('a request is passed to the handler and answered', async (t) => {
   await transport.start();
   const service = library.node('safe_shutdown').services.get('/brain/safe_shutdown');
   t.same(await service?.answer({ reason: 'MANUAL', requested_by: 'ops', timeout: 30 }), { success: true, message: 'started' });
-  t.same(calls, [{ call: { reason: 'MANUAL', requested_by: 'ops', timeout: 30 }, caller: { dds: null, isShared: true } }]);
+  t.match(calls, [{ call: { reason: 'MANUAL', requested_by: 'ops', timeout: 30 }, caller: { dds: null } }]);
   await transport.stop();
 });
 
@@ -196,26 +196,28 @@ t.test('without safe shutdown and without observation no executor runs', async (
   await transport.stop();
 });
 
-t.test('where the embedded participant serves the safe shutdown, rclnodejs has neither the service nor its node', async (t) => {
+t.test('where the embedded participant serves the safe shutdown, it has the node with the services and /shutdown_status', async (t) => {
   const arrived: string[] = [];
   const shutdownServer = {
     problem: null as string | null,
     start: async () => void arrived.push('started'),
     stop: () => void arrived.push('stopped'),
+    publish: (message: Buffer) => void arrived.push((decode(SHUTDOWN_STATUS, message) as { step: string }).step),
   };
-  const { transport, library, publisher } = setUp(t, { shutdownServer });
+  const { transport, library } = setUp(t, { shutdownServer });
   await transport.start();
   t.same(
     library.nodes.map(({ name }) => name),
     ['health_monitor', 'threshold_monitor', 'alert_publisher'],
   );
   t.ok(library.nodes.every(({ services }) => services.size === 0));
-  t.ok(publisher('health_monitor', '/brain/shutdown_status'));
+  t.notOk(library.nodes.some(({ publishers }) => publishers.has('/brain/shutdown_status')));
+  transport.publishShutdown(PROGRESS);
   t.equal(transport.details().problem, null);
   shutdownServer.problem = 'no free port';
   t.equal(transport.details().problem, 'no free port');
   await transport.stop();
-  t.same(arrived, ['started', 'stopped']);
+  t.same(arrived, ['started', PROGRESS.step, 'stopped']);
 });
 
 t.test('messages before the start and after the stop are dropped', async (t) => {

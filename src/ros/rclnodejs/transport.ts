@@ -147,7 +147,8 @@ export class RclnodejsTransport extends GraphPublisher implements RosTransport {
   /** An error of the middleware is logged and must not stop the service. */
   protected send(topic: PublishedTopic, message: Buffer): void {
     try {
-      this.#session?.publish(topic, message);
+      if (topic === 'shutdownStatus' && this.#options.shutdownServer) this.#options.shutdownServer.publish(message);
+      else this.#session?.publish(topic, message);
     } catch (error) {
       this.#log('error', 'cannot publish through rclnodejs', { topic: this.#options.names.topics[topic], error: (error as Error).message });
     }
