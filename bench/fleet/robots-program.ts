@@ -63,7 +63,7 @@ class Robot {
       },
       localNode: this.name,
       observe: options.observe ? 'always' : 'never',
-      diagnostics: () => ({ hostname: space, thresholds: THRESHOLDS, openAlerts: [] }),
+      diagnostics: () => ({ hostname: space, thresholds: THRESHOLDS, openAlerts: [], isExpected: () => true }),
       log: () => {},
       monotonicSeconds: () => performance.now() / 1000,
       wallMilliseconds: () => Date.now(),

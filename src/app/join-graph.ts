@@ -6,6 +6,7 @@ import { rosPaths } from '../core/files/ros-paths.ts';
 import type { Log } from '../core/ports.ts';
 import type { Clocks } from '../core/time/time.ts';
 import { chooseTransport, type TransportChoice } from '../ros/choose.ts';
+import type { DiagnosticContext } from '../ros/diagnostics.ts';
 import { discoverySettings } from '../ros/environment.ts';
 import type { DiscoverySettings, GraphListener, GraphNames, GraphOptions, RosTransport } from '../ros/graph.ts';
 import { findRos } from '../ros/rclnodejs/prepared.ts';
@@ -27,6 +28,7 @@ export interface JoinOptions {
   readonly listener: GraphListener;
   readonly thresholds: () => Thresholds;
   readonly openAlerts: () => readonly Alert[];
+  readonly isExpected: DiagnosticContext['isExpected'];
 }
 
 /** The connection to the ROS 2 graph according to configuration and environment; start() begins to join. */
@@ -60,7 +62,7 @@ export function joinGraph(options: JoinOptions): RosGraph {
 }
 
 function graphOptions(
-  { clocks, config, listener, localNode, log, names, openAlerts, thresholds }: JoinOptions,
+  { clocks, config, listener, localNode, isExpected, log, names, openAlerts, thresholds }: JoinOptions,
   discovery: DiscoverySettings,
 ): GraphOptions {
   return {
@@ -69,7 +71,7 @@ function graphOptions(
     listener,
     localNode,
     observe: config.ros.observe,
-    diagnostics: () => ({ hostname: hostname(), thresholds: thresholds(), openAlerts: openAlerts() }),
+    diagnostics: () => ({ hostname: hostname(), thresholds: thresholds(), openAlerts: openAlerts(), isExpected }),
     log,
     monotonicSeconds: () => clocks.monotonicSeconds(),
   };

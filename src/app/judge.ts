@@ -3,6 +3,7 @@ import type { Config } from '../config/schema.ts';
 import type { Alert, ChannelMetric, Threshold } from '../core/alerts/alert.ts';
 import { type JudgingPast, type JudgingRules, ThresholdMonitor } from '../core/alerts/threshold-monitor.ts';
 import { type Sample, STALE_AFTER_PERIODS } from '../core/health-status.ts';
+import type { Metric } from '../core/metrics.ts';
 import { isoUtc } from '../core/time/time.ts';
 
 /**
@@ -41,6 +42,11 @@ export class Judge {
 
   openAlerts(): Alert[] {
     return this.#monitor?.openAlerts() ?? [];
+  }
+
+  /** Whether a metric should be available; false until the store has loaded the past. */
+  isExpected(metric: Metric): boolean {
+    return this.#monitor?.isExpected(metric) ?? false;
   }
 
   /** Changes of alert episodes caused by this sample. */

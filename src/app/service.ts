@@ -247,6 +247,7 @@ export class Service {
       },
       thresholds: () => this.#rules.thresholds,
       openAlerts: () => this.#live.openAlerts(),
+      isExpected: (metric) => this.#judge.isExpected(metric),
     });
     this.#publishers = [this.#rest.events, this.#ros];
     this.#supervision = new Supervision({

@@ -40,6 +40,7 @@ const CONTEXT = {
     alert({ alert_id: 'robot1/health_monitor/cpu_percent/03', metric: 'cpu_percent', resolved: true }),
     alert({ alert_id: 'robot1/health_monitor/temperature/04', metric: 'temperature', severity: 'ERROR', value: 12, threshold: 5 }),
   ],
+  isExpected: () => true,
 };
 
 t.test('one entry for the whole and one for each metric, with the stamp of the sample', async (t) => {
@@ -82,6 +83,18 @@ t.test('without measurements all entries are STALE, never OK', async (t) => {
     [3, 3, 3, 3, 3],
   );
   t.match(status[0]?.message, /^UNKNOWN/);
+});
+
+t.test('a metric that was never measured, as on a machine without its sensor, has no entry, whatever the others are', async (t) => {
+  const titles = (context: object): string[] =>
+    diagnosticArray(STATUS, { ...CONTEXT, openAlerts: [], ...context }).status.map(({ name }) => name.replace(/^.*: /, ''));
+  const isExpected = (metric: string): boolean => metric !== 'temperature';
+  t.same(titles({ isExpected }), ['Health', 'CPU usage', 'Memory usage', 'Disk usage']);
+  t.same(titles({}).at(-1), 'Temperature', 'it was measured before, and is STALE');
+  t.same(titles({ isExpected: () => false }), ['Health', 'CPU usage', 'Memory usage', 'Disk usage'], 'a value is always shown');
+  const { level, values } = diagnosticArray({ ...STATUS, status: 'OK' }, { ...CONTEXT, openAlerts: [], isExpected }).status[0] ?? {};
+  t.equal(level, 0);
+  t.same(values?.find(({ key }) => key === 'temperature')?.value, 'unavailable');
 });
 
 t.test('the stamp is limited to the range of ROS times', async (t) => {

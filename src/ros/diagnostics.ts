@@ -22,6 +22,8 @@ export interface DiagnosticContext {
   readonly thresholds: Thresholds;
   /** Open alerts; those of other nodes are ignored. */
   readonly openAlerts: readonly Alert[];
+  /** Whether a metric should be available: false for that of a sensor that the machine never had. */
+  readonly isExpected: (metric: Metric) => boolean;
 }
 
 const TITLES: Readonly<Record<Metric, { readonly title: string; readonly unit: string }>> = {
@@ -33,13 +35,15 @@ const TITLES: Readonly<Record<Metric, { readonly title: string; readonly unit: s
 
 /**
  * A health status for rqt_runtime_monitor, Foxglove and diagnostic_aggregator: one entry for the node and one per metric, named
- * `node: title` as in diagnostic_updater. A level is the worst of the value and of the open alerts.
+ * `node: title` as in diagnostic_updater. A level is the worst of the value and of the open alerts. An unavailable
+ * metric that is not expected has no entry: one STALE entry makes diagnostic_aggregator report its whole group as an ERROR.
  */
 export function diagnosticArray(status: HealthStatus, context: DiagnosticContext): DiagnosticArrayMessage {
   const alerts = context.openAlerts.filter(({ alert_id, resolved }) => !resolved && nodeOfAlertId(alert_id) === status.node_name);
+  const shown = METRICS.filter((metric) => status[metric] !== null || context.isExpected(metric));
   return {
     header: { stamp: stampOf(status.timestamp), frame_id: '' },
-    status: [overall(status, alerts, context), ...METRICS.map((metric) => ofMetric(metric, status, alerts, context))],
+    status: [overall(status, alerts, context), ...shown.map((metric) => ofMetric(metric, status, alerts, context))],
   };
 }
 

@@ -3,6 +3,8 @@ import type { HealthStatus } from '../../src/core/health-status.ts';
 import type { StatusDocument } from '../../src/http/api/schema.ts';
 import {
   ALERT as ALERT_TYPE,
+  DIAGNOSTIC_ARRAY,
+  type DiagnosticArrayMessage,
   HEALTH_STATUS,
   PARTICIPANT_ENTITIES_INFO,
   SAFE_SHUTDOWN,
@@ -219,4 +221,27 @@ t.test('the whole service publishes, responds and receives', async (t) => {
 
   t.equal(await service.end(), 0);
   await until('it has left', () => subscriber.participant.peerCount === 0);
+});
+
+t.test('/diagnostics of the whole service has no entry for a metric that was never measured', async (t) => {
+  const titlesOf = async (fixture: string): Promise<(string | undefined)[]> => {
+    const domain = await reserveDomain(t);
+    const machine = materialiseFixture(t, fixture);
+    const service = await RunningService.start(temporaryFolder(t), {
+      config: { ros: { transport: 'embedded', domain_id: domain, discovery_range: 'LOCALHOST' } },
+      arguments: ['--proc', machine.procRoot, '--sys', machine.sysRoot],
+      environment: NO_ROS,
+    });
+    t.teardown(() => service.end('SIGKILL'));
+    const subscriber = new LoopbackParticipant(t, domain);
+    const diagnostics = subscriber.read<DiagnosticArrayMessage>('/diagnostics', DIAGNOSTIC_ARRAY, { transientLocal: false });
+    await subscriber.start();
+    await until('diagnostics', () => diagnostics.samples.length > 0, { describe: () => service.log });
+    await service.end();
+    return (diagnostics.samples[0]?.message.status ?? []).map(({ name }) => name.split(': ')[1]);
+  };
+  // The CPU counters of a recorded machine stand still, so its usage is never measured either.
+  const others = ['Health', 'Memory usage', 'Disk usage'];
+  t.same(await titlesOf('vm-no-sensors'), others);
+  t.same(await titlesOf('pi5'), [...others, 'Temperature']);
 });

@@ -28,6 +28,7 @@ export const CONTEXT: DiagnosticContext = {
       resolved: false,
     },
   ],
+  isExpected: () => true,
 };
 
 export const HEALTH: HealthStatus = {

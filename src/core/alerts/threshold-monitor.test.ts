@@ -100,6 +100,23 @@ t.test('a metric can have delays of its own', async (t) => {
   t.match(bench.feed({ temperature: 75 }, 4), [{ metric: 'temperature' }], 'the others keep the general ones');
 });
 
+t.test('a metric is expected once it was measured, also by an earlier run, while it is judged', async (t) => {
+  const bench = new Bench();
+  const expected = (): Metric[] => METRICS.filter((metric) => bench.monitor.isExpected(metric));
+  t.same(expected(), ['disk_percent'], 'its paths are configured');
+  bench.feed({ temperature: null }, 100);
+  t.same(expected(), ['cpu_percent', 'memory_percent', 'disk_percent'], 'this machine has no sensor');
+  bench.feed({});
+  bench.feed({ temperature: null }, 100);
+  t.same(expected(), METRICS);
+  bench.restart(['cpu_percent']);
+  bench.feed({ memory_percent: null, temperature: null });
+  t.same(expected(), ['cpu_percent', 'disk_percent', 'temperature'], 'the alert of the lost sensor is open');
+  bench.monitor.setRules({ ...rules, thresholds: { ...thresholds, temperature: null } });
+  bench.feed({ memory_percent: null, temperature: null });
+  t.same(expected(), ['cpu_percent', 'disk_percent'], 'its loss is accepted');
+});
+
 t.test('a metric that is switched off is not judged, and its open alerts are resolved with the next sample', async (t) => {
   const bench = new Bench(atOnce, { openAlerts: [], readableMetrics: new Set(METRICS) });
   const off = (...metrics: Metric[]): JudgingRules => ({

@@ -127,6 +127,14 @@ export class ThresholdMonitor {
     return open;
   }
 
+  /**
+   * Whether a metric should be available: it is judged, and it was measured before, also by an earlier run. Disk paths are configured, so
+   * they need not have been measured.
+   */
+  isExpected(metric: Metric): boolean {
+    return this.#rules.thresholds[metric] !== null && this.#readable.get(metric)?.state.lastGoodSeconds !== null;
+  }
+
   /** Changes that this sample causes, in the order to publish them. `isWorking`: whether a channel works, at the time of the sample. */
   judge(sample: Sample, isWorking: (channel: ChannelMetric) => boolean = () => true): Alert[] {
     const changes: Alert[] = [];

@@ -53,6 +53,7 @@ class Fleet {
         diagnostics: () => ({
           hostname: name,
           openAlerts: [],
+          isExpected: () => true,
           thresholds: { cpu_percent: LIMIT, memory_percent: LIMIT, disk_percent: LIMIT, temperature: LIMIT },
         }),
         log: () => undefined,

@@ -88,6 +88,7 @@ export function transportRig(t: Test, options: Partial<GraphOptions> = {}): Tran
     diagnostics: () => ({
       hostname: 'robot',
       openAlerts: [],
+      isExpected: () => true,
       thresholds: { cpu_percent: THRESHOLD, memory_percent: THRESHOLD, disk_percent: THRESHOLD, temperature: THRESHOLD },
     }),
     log: (level, message, fields) => {
