@@ -29,6 +29,8 @@ export interface ProcedureOptions {
   readonly flushStore: () => Promise<string | null>;
   readonly power: PowerControl;
   readonly report: Report;
+  /** Called in the turn of the last report, so that no request can escalate a procedure that has ended. Never rejects. */
+  readonly end: (outcome: 'completed' | 'aborted') => Promise<void>;
 }
 
 /** Outcome of a step, and the problem if it failed. */
@@ -54,57 +56,84 @@ const MAX_POWER_OFF_SECONDS = 600;
  */
 export class Procedure {
   readonly #options: ProcedureOptions;
-  readonly #times: ShutdownTimes;
-  readonly #stopping: Promise<'stopped'>;
-  readonly #answered: Promise<unknown>;
-  #stop: () => void = () => undefined;
+  readonly #stopping = Promise.withResolvers<'stopped'>();
+  /** Resolves when running hooks and units are to be terminated. */
+  readonly #timeout = Promise.withResolvers<'out_of_time'>();
+  readonly #escalated = Promise.withResolvers<void>();
+  #timer: NodeJS.Timeout | undefined;
+  #times: ShutdownTimes;
+  #context: ShutdownContext;
+  #answered: Promise<unknown>;
   #step: ShutdownStep = 'announce';
   #hasStopped: readonly string[] = [];
+  #isGoingDown = false;
 
   constructor(options: ProcedureOptions) {
     this.#options = options;
+    this.#context = options.context;
     this.#times = shutdownTimes(options.timeoutSeconds);
-    this.#stopping = new Promise((resolve) => {
-      this.#stop = () => resolve('stopped');
-    });
-    this.#answered = nullAfterTimeout(ANSWERED_SECONDS, this.#stopping);
+    this.#answered = nullAfterTimeout(ANSWERED_SECONDS, this.#stopping.promise);
   }
 
-  /** The last step begun. */
-  get step(): ShutdownStep {
-    return this.#step;
+  /** That of the request, or of the one that escalated it. */
+  get context(): ShutdownContext {
+    return this.#context;
   }
 
-  /** Runs every step; resolves with the outcome. Never rejects. */
-  async run(): Promise<'completed' | 'aborted'> {
-    let timer: NodeJS.Timeout | undefined;
-    const timeout = new Promise<'out_of_time'>((resolve) => {
-      timer = setTimeout(() => resolve('out_of_time'), this.#times.terminateAt * 1000);
-    });
+  /** Runs every step; resolves after `end`. Never rejects. */
+  async run(): Promise<void> {
+    this.#startTimer();
     let phase: ShutdownPhase = 'announce';
     while (phase !== 'completed' && phase !== 'aborted') {
       this.#step = phase;
-      const result: StepResult = await this.#run(phase, timeout).catch((error: Error) => failed(error.message));
-      phase = nextPhase(phase, result.outcome, this.#options.context.reason);
+      const result: StepResult = await this.#run(phase).catch((error: Error) => failed(error.message));
+      phase = nextPhase(phase, result.outcome, this.#context.reason);
       this.#reportStepEnd(result, phase);
     }
-    clearTimeout(timer);
-    return phase === 'completed' && this.#options.context.action !== 'dry-run' ? this.#awaitPowerOff() : phase;
+    clearTimeout(this.#timer);
+    const { action } = this.#context;
+    this.#isGoingDown = phase === 'completed' && action !== 'dry-run';
+    if (this.#isGoingDown && (await this.#isCanceled())) {
+      phase = 'aborted';
+      this.#options.report(phase, 'power', 'error', `aborted, the machine stays up: ${action} began and was canceled`);
+    }
+    await this.#options.end(phase);
+  }
+
+  /** Continues for another reason, and within `timeoutSeconds` if that is sooner. To be called at most once. */
+  escalate(context: ShutdownContext, timeoutSeconds: number): void {
+    const { reason, requestedBy } = this.#context;
+    if (timeoutSeconds < this.#context.secondsLeft()) {
+      this.#times = shutdownTimes(timeoutSeconds);
+      this.#startTimer();
+    }
+    this.#context = context;
+    this.#answered = nullAfterTimeout(ANSWERED_SECONDS, this.#stopping.promise);
+    this.#escalated.resolve();
+    const { action, reason: by } = context;
+    const what = `${by}, requested by ${context.requestedBy}: ${action} within ${context.secondsLeft().toFixed(1)} s, failures are skipped`;
+    const state = this.#isGoingDown ? 'completed' : 'in_progress';
+    this.#options.report(state, this.#step, 'warning', `${reason}, requested by ${requestedBy}, was escalated to ${what}`);
   }
 
   /** Ends running items and the procedure; run() resolves when that is done. */
   stop(): void {
-    this.#stop();
+    this.#stopping.resolve('stopped');
   }
 
-  #run(step: ShutdownStep, timeout: Promise<'out_of_time'>): Promise<StepResult> {
+  #startTimer(): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#timeout.resolve('out_of_time'), this.#times.terminateAt * 1000);
+  }
+
+  #run(step: ShutdownStep): Promise<StepResult> {
     switch (step) {
       case 'announce':
-        return this.#announce(timeout);
+        return this.#announce();
       case 'hooks':
-        return this.#runItems(this.#options.hooks, timeout);
+        return this.#runItems(this.#options.hooks);
       case 'stop_units':
-        return this.#runItems(this.#options.units, timeout);
+        return this.#runItems(this.#options.units);
       case 'store':
         return this.#store();
       case 'power':
@@ -112,34 +141,34 @@ export class Procedure {
     }
   }
 
-  async #announce(timeout: Promise<'out_of_time'>): Promise<StepResult> {
-    const { context, recorded, timeoutSeconds } = this.#options;
-    const { action, reason, requestedBy } = context;
+  async #announce(): Promise<StepResult> {
+    const { recorded, timeoutSeconds } = this.#options;
+    const { action, reason, requestedBy } = this.#context;
     this.#begin(`safe shutdown for ${reason}, requested by ${requestedBy}: ${action} within ${timeoutSeconds} s`);
-    const outcome = await Promise.race([recorded().then(() => 'done' as const), timeout, this.#stopping]);
+    const outcome = await Promise.race([recorded().then(() => 'done' as const), this.#timeout.promise, this.#stopping.promise]);
     return { outcome, problem: null };
   }
 
-  async #runItems(listItems: ListItems, timeout: Promise<'out_of_time'>): Promise<StepResult> {
-    const listed = await Promise.race([listItems(), timeout, this.#stopping]);
+  async #runItems(listItems: ListItems): Promise<StepResult> {
+    const listed = await Promise.race([listItems(), this.#timeout.promise, this.#stopping.promise]);
     if (typeof listed === 'string') return { outcome: listed, problem: null };
     this.#begin(listed.length === 0 ? this.#texts.none : `${this.#texts.doing}: ${listed.map(({ name }) => name).join(', ')}`);
     let first: string | null = null;
     for (const item of listed) {
-      const { outcome, problem } = await this.#runItem(item, timeout);
+      const { outcome, problem } = await this.#runItem(item);
       if (outcome === 'failed') first ??= problem;
       else if (outcome !== 'done') return { outcome, problem };
-      if (outcome === 'failed' && ON_FAILURE[this.#options.context.reason] === 'abort') break;
+      if (outcome === 'failed' && ON_FAILURE[this.#context.reason] === 'abort') break;
     }
     return { outcome: first === null ? 'done' : 'failed', problem: first };
   }
 
-  async #runItem(item: StepItem, timeout: Promise<'out_of_time'>): Promise<StepResult> {
+  async #runItem(item: StepItem): Promise<StepResult> {
     // Both may have happened while the previous item ended; this one is then not begun.
-    const early = await Promise.race([timeout, this.#stopping, Promise.resolve(null)]);
+    const early = await Promise.race([this.#timeout.promise, this.#stopping.promise, Promise.resolve(null)]);
     if (early !== null) return { outcome: early, problem: null };
-    const running = item.start(this.#options.context);
-    const end = await Promise.race([running.ended.then((problem) => ({ problem })), timeout, this.#stopping]);
+    const running = item.start(this.#context);
+    const end = await Promise.race([running.ended.then((problem) => ({ problem })), this.#timeout.promise, this.#stopping.promise]);
     const grace = end === 'stopped' ? STOP_GRACE_SECONDS : this.#times.graceSeconds;
     const how = await running.end(grace);
     if (typeof end === 'string') return { outcome: end, problem: `${item.name} was ${how === 'killed' ? 'killed' : 'terminated'}` };
@@ -154,35 +183,43 @@ export class Procedure {
   }
 
   async #store(): Promise<StepResult> {
-    const { context, flushStore } = this.#options;
     this.#begin('writing pending records to the database');
-    const seconds = Math.max(context.secondsLeft(), this.#times.storeSeconds);
-    const problem = await withTimeout(seconds, flushStore());
+    const problem = await this.#withinDeadline(this.#options.flushStore(), () => this.#times.storeSeconds);
     return problem === null ? { outcome: 'done', problem } : failed(problem);
   }
 
   async #power(): Promise<StepResult> {
-    const { context, power, recorded } = this.#options;
-    const { action } = context;
+    const { power, recorded } = this.#options;
+    const { action } = this.#context;
     this.#begin(action === 'dry-run' ? 'dry run: the machine stays up' : `requesting ${action}`);
     if (action !== 'dry-run') {
       // The outcome is determined after the next boot, which needs the record that this step was begun.
-      const outcome = await Promise.race([this.#stopping, Promise.all([this.#answered, recorded()])]);
+      const outcome = await Promise.race([this.#stopping.promise, Promise.all([this.#answered, recorded()])]);
       if (outcome === 'stopped') return { outcome, problem: null };
     }
-    await withTimeout(Math.max(context.secondsLeft(), LEAST_POWER_SECONDS), power.perform(context));
+    const perform = (): Promise<void> => this.#withinDeadline(power.perform(this.#context), () => LEAST_POWER_SECONDS);
+    const { reason } = this.#context;
+    await perform().catch((error: Error) => {
+      if (this.#context.reason === reason) throw error;
+      return perform(); // Escalated meanwhile: a lock that forbade the first attempt is overridden.
+    });
     return { outcome: 'done', problem: null };
   }
 
+  /** Rejects if `work` is not done at the deadline, also if an escalation moves that, or after `leastSeconds`, whichever is later. */
+  #withinDeadline<T>(work: Promise<T>, leastSeconds: () => number): Promise<T> {
+    const seconds = (): number => Math.max(this.#context.secondsLeft(), leastSeconds());
+    const sooner = this.#escalated.promise.then(() => withTimeout(seconds(), work));
+    return withTimeout(seconds(), Promise.race([work, sooner]));
+  }
+
   /** Waits after the last step until this service is stopped or the shutdown of the machine is canceled. */
-  async #awaitPowerOff(): Promise<'completed' | 'aborted'> {
-    const { context, power, report } = this.#options;
+  async #isCanceled(): Promise<boolean> {
     for (let seconds = 0; seconds < MAX_POWER_OFF_SECONDS; seconds += WATCH_SECONDS) {
-      if ((await nullAfterTimeout(WATCH_SECONDS, this.#stopping)) !== null) return 'completed';
-      if ((await power.isGoingDown()) === false) break;
+      if ((await nullAfterTimeout(WATCH_SECONDS, this.#stopping.promise)) !== null) return false;
+      if ((await this.#options.power.isGoingDown()) === false) return true;
     }
-    report('aborted', 'power', 'error', `aborted, the machine stays up: ${context.action} began and was canceled`);
-    return 'aborted';
+    return true;
   }
 
   #begin(message: string): void {
@@ -191,8 +228,8 @@ export class Procedure {
 
   /** Reports how a step ended and what follows. */
   #reportStepEnd({ outcome, problem }: StepResult, phase: ShutdownPhase): void {
-    const { context, report } = this.#options;
-    const { action, reason } = context;
+    const { report } = this.#options;
+    const { action, reason } = this.#context;
     const step = this.#step;
     const why = problem === null ? '' : `: ${problem}`;
     if (phase === 'completed') {

@@ -3,6 +3,7 @@ import { nullAfterTimeout } from '../core/platform/timeout.ts';
 import type { Log, Publisher } from '../core/ports.ts';
 import {
   checkCall,
+  isEscalation,
   MAX_REQUESTED_BY,
   type PowerControl,
   recordOf,
@@ -22,7 +23,7 @@ import {
 import { type Clocks, isoUtc, roundToMilliseconds } from '../core/time/time.ts';
 import type { StatusDocument } from '../http/api/schema.ts';
 import { authorizeCaller, type FindUsers, type ShutdownRunners } from './callers.ts';
-import { Procedure, type Report } from './procedure.ts';
+import { Procedure, type ProcedureOptions, type Report } from './procedure.ts';
 import { RefusalTally, RequestLimit } from './request-limit.ts';
 import type { ShutdownSettings } from './settings.ts';
 
@@ -48,9 +49,8 @@ const REQUESTS_SHOWN = 10;
 /** A shutdown in progress. */
 interface Running {
   readonly procedure: Procedure;
-  readonly request: ShutdownRequest;
-  readonly context: ShutdownContext;
-  record: ShutdownRecord;
+  /** That of the request, and that of the one that escalated it. They have the same step, message and outcome. */
+  records: readonly [ShutdownRecord, ...ShutdownRecord[]];
 }
 
 /**
@@ -67,11 +67,11 @@ export class SafeShutdown {
   #settings: ShutdownSettings;
   #running: Running | null = null;
   #ended: Promise<void> = Promise.resolve();
-  /** The last accepted request, once it has ended. */
-  #last: ShutdownRecord | null = null;
+  /** The records of the last shutdown, once it has ended. */
+  #last: readonly ShutdownRecord[] = [];
   #isStopping = false;
-  /** The last write of the running request's record. */
-  #saving: Promise<void> = Promise.resolve();
+  /** The last write of the running request's records. */
+  #saving: Promise<unknown> = Promise.resolve();
 
   constructor(options: SafeShutdownOptions) {
     const { records, log, settings } = options;
@@ -95,8 +95,9 @@ export class SafeShutdown {
       const decided = await this.#decide(call, source, settings);
       if (typeof decided === 'string') return this.#refuse(call, source, decided);
       // Checked again with no await after it: of two concurrent calls only one can pass.
-      const blocker = this.#blocker();
-      return blocker === null ? this.#accept(call, source, decided, settings) : this.#refuse(call, source, blocker);
+      const blocker = this.#blocker(decided);
+      if (blocker !== null) return this.#refuse(call, source, blocker);
+      return this.#running ? this.#escalate(call, source, decided, this.#running) : this.#accept(call, source, decided, settings);
     } catch (error) {
       this.#options.log('error', 'safe shutdown request failed', { error: (error as Error).message });
       return { success: false, message: `refused: ${(error as Error).message}` };
@@ -106,17 +107,18 @@ export class SafeShutdown {
   /** Determines the outcome of the last request of an earlier run, once the store is open, and logs what blocks the next one. */
   async start(): Promise<void> {
     const { bootId, records, log } = this.#options;
-    const stored = await records.shutdowns({ accepted: true, limit: 2 }).catch(() => []); // The store logs its own errors.
+    const stored = await records.shutdowns({ accepted: true, limit: 4 }).catch(() => []); // The store logs its own errors.
     // A call may have arrived before the store was open.
-    const last = stored.find((record) => this.#known(record) === null);
-    if (last) {
-      const past = resolvedOutcome(last, bootId, this.#now());
-      this.#last ??= past;
-      if (past !== last) {
-        const { outcome, message, reason, requested_by, request_id } = past;
-        log(outcome === 'completed' ? 'notice' : 'warning', `the last safe shutdown: ${message}`, { reason, requested_by, request_id });
-        await records.recordShutdown(past);
-      }
+    const earlier = stored.filter((record) => this.#known(record) === null);
+    const last = ofLastShutdown(earlier);
+    const now = this.#now();
+    const past = last.map((record) => resolvedOutcome(record, bootId, now));
+    if (this.#last.length === 0) this.#last = past;
+    const changed = past.filter((record) => !last.includes(record));
+    if (changed[0]) {
+      const { outcome, message, reason, requested_by, request_id } = changed[0];
+      log(outcome === 'completed' ? 'notice' : 'warning', `the last safe shutdown: ${message}`, { reason, requested_by, request_id });
+      await this.#save(changed);
     }
     await this.#logBlockers();
   }
@@ -144,20 +146,24 @@ export class SafeShutdown {
     const { action, enabled } = this.#settings;
     const problem = await this.#actionProblem(this.#settings);
     const current = this.#running;
-    const requests = stored.map((record) => this.#known(record) ?? resolvedOutcome(record, bootId, this.#now()));
-    const last = current?.record ?? this.#last ?? requests.find(({ outcome }) => outcome !== 'refused');
+    const now = this.#now();
+    const requests = stored.map((record) => this.#known(record) ?? resolvedOutcome(record, bootId, now));
+    const shown = current?.records ?? this.#last;
+    const ofLast = shown.length > 0 ? shown : ofLastShutdown(requests.filter((record) => record.outcome !== 'refused'));
+    // An escalated shutdown keeps its id and its start.
+    const [first, last] = [ofLast[0], ofLast.at(-1)];
     const outcome = last?.outcome ?? 'none';
     return {
       enabled,
       action,
       problem,
       state: outcome === 'refused' ? 'none' : outcome,
-      request_id: last?.request_id ?? null,
+      request_id: first?.request_id ?? null,
       reason: last?.reason ?? null,
       requested_by: last?.requested_by ?? null,
       step: last?.step ?? null,
-      seconds_left: current ? roundToMilliseconds(current.context.secondsLeft()) : null,
-      started: last?.timestamp ?? null,
+      seconds_left: current ? roundToMilliseconds(current.procedure.context.secondsLeft()) : null,
+      started: first?.timestamp ?? null,
       ended: last?.ended ?? null,
       message: last?.message ?? null,
       ...this.#counts,
@@ -167,7 +173,7 @@ export class SafeShutdown {
 
   /** Returns the newer version in memory of a stored record; null: none. */
   #known({ request_id }: ShutdownRecord): ShutdownRecord | null {
-    return [this.#running?.record, this.#last].find((record) => record?.request_id === request_id) ?? null;
+    return [...(this.#running?.records ?? []), ...this.#last].find((record) => record.request_id === request_id) ?? null;
   }
 
   /** A validated request, or the reason why it is refused. */
@@ -181,7 +187,9 @@ export class SafeShutdown {
     }
     const checked = checkCall(call);
     if (!checked.ok) return checked.message;
-    return this.#blocker() ?? (await this.#actionBlocker(checked.request, settings)) ?? checked.request;
+    const { request } = checked;
+    // An escalated shutdown keeps its action, and its reason overrides locks.
+    return this.#blocker(request) ?? (this.#running ? null : await this.#actionBlocker(request, settings)) ?? request;
   }
 
   /** Why the last step is impossible or forbidden by an inhibitor lock; null: it is not. */
@@ -190,12 +198,13 @@ export class SafeShutdown {
     return (await this.#actionProblem(settings)) ?? forbidden;
   }
 
-  /** Why no request can be accepted now; null: one can. */
-  #blocker(): string | null {
+  /** Why this request can be neither accepted now nor escalate the shutdown in progress; null: it can. */
+  #blocker({ reason }: ShutdownRequest): string | null {
     if (this.#isStopping) return 'the service is being stopped';
     if (!this.#running) return null;
-    const { context, request } = this.#running;
-    return `already in progress: ${request.reason}, requested by ${request.requestedBy}, ${context.secondsLeft().toFixed(1)} s left`;
+    const { context } = this.#running.procedure;
+    if (isEscalation(reason, context.reason)) return null;
+    return `already in progress: ${context.reason}, requested by ${context.requestedBy}, ${context.secondsLeft().toFixed(1)} s left`;
   }
 
   async #actionProblem({ action }: ShutdownSettings): Promise<string | null> {
@@ -225,42 +234,72 @@ export class SafeShutdown {
   }
 
   #accept(call: ShutdownCall, source: ShutdownSource, request: ShutdownRequest, settings: ShutdownSettings): ShutdownReply {
-    const { records, clocks, flushStore, log, power, runners } = this.#options;
+    const { records, flushStore, log, power, runners } = this.#options;
     const { action } = settings;
     const { reason, requestedBy, timeoutSeconds } = request;
     const record = this.#record(call, source, 'in_progress', 'accepted');
-    const deadline = clocks.monotonicSeconds() + timeoutSeconds;
-    const secondsLeft = (): number => Math.max(0, deadline - clocks.monotonicSeconds());
+    const secondsLeft = this.#countdown(timeoutSeconds);
     const context: ShutdownContext = { requestId: record.request_id, reason, requestedBy, action, secondsLeft };
     const steps = runners(settings);
     this.#saving = records.recordShutdown(record);
-    const recorded = (): Promise<void> => this.#saving;
+    const recorded = async (): Promise<void> => void (await this.#saving);
     const report: Report = (...parts) => this.#report(...parts);
-    const procedure = new Procedure({ context, timeoutSeconds, ...steps, recorded, flushStore, power, report });
+    const end: ProcedureOptions['end'] = (outcome) => this.#end(outcome);
+    const procedure = new Procedure({ context, timeoutSeconds, ...steps, recorded, flushStore, power, report, end });
     this.#counts.accepted += 1;
-    this.#running = { procedure, request, context, record };
+    this.#running = { procedure, records: [record] };
     log('notice', 'safe shutdown accepted', { reason, requested_by: requestedBy, timeout: timeoutSeconds, ...source });
-    this.#ended = procedure.run().then((outcome) => this.#end(outcome));
+    this.#ended = procedure.run();
     const message = `accepted: ${action} for ${reason} within ${timeoutSeconds} s; request ${record.request_id}`;
     return { success: true, message };
+  }
+
+  /** The shutdown in progress continues for this request's reason, with the shorter of both deadlines, and keeps its steps and action. */
+  #escalate(call: ShutdownCall, source: ShutdownSource, request: ShutdownRequest, running: Running): ShutdownReply {
+    const { log } = this.#options;
+    const { reason, requestedBy, timeoutSeconds } = request;
+    const before = running.procedure.context;
+    const { action, requestId } = before;
+    const requested = this.#countdown(timeoutSeconds);
+    const secondsLeft = (): number => Math.min(before.secondsLeft(), requested());
+    const record = { ...this.#record(call, source, 'in_progress', 'escalated'), action, step: running.records[0].step };
+    this.#counts.accepted += 1;
+    running.records = [...running.records, record];
+    log('notice', 'safe shutdown escalated', { reason, requested_by: requestedBy, timeout: timeoutSeconds, ...source });
+    running.procedure.escalate({ ...before, reason, requestedBy, secondsLeft }, timeoutSeconds);
+    this.#saving = this.#save(running.records);
+    const within = `${action} for ${reason} within ${secondsLeft().toFixed(1)} s`;
+    const message = `escalated: ${within}, requested for ${before.reason} by ${before.requestedBy}; request ${requestId}`;
+    return { success: true, message };
+  }
+
+  /** Seconds left of a time that begins now, at least 0. */
+  #countdown(seconds: number): () => number {
+    const { clocks } = this.#options;
+    const deadline = clocks.monotonicSeconds() + seconds;
+    return () => Math.max(0, deadline - clocks.monotonicSeconds());
+  }
+
+  #save(records: readonly ShutdownRecord[]): Promise<unknown> {
+    return Promise.all(records.map((record) => this.#options.records.recordShutdown(record)));
   }
 
   /** Logs, publishes and records a report of a step. */
   #report(...[state, step, level, text]: Parameters<Report>): void {
     const running = this.#running as Running;
-    const { context, request } = running;
+    const { context } = running.procedure;
     const { log, publish } = this.#options;
     const message = truncateMessage(text);
     log(level, `safe shutdown, ${step}: ${message}`, { request_id: context.requestId });
-    const isNewStep = running.record.step !== step;
-    running.record = { ...running.record, step, message };
-    if (isNewStep) this.#saving = this.#options.records.recordShutdown(running.record);
+    const [first, ...others] = running.records;
+    running.records = [{ ...first, step, message }, ...others.map((record) => ({ ...record, step, message }))];
+    if (first.step !== step) this.#saving = this.#save(running.records);
     const progress: ShutdownProgress = {
       request_id: context.requestId,
       state,
       step,
-      reason: request.reason,
-      requested_by: request.requestedBy,
+      reason: context.reason,
+      requested_by: context.requestedBy,
       action: context.action,
       seconds_left: roundToMilliseconds(context.secondsLeft()),
       message,
@@ -274,10 +313,11 @@ export class SafeShutdown {
   }
 
   async #end(outcome: 'completed' | 'aborted'): Promise<void> {
-    const { record } = this.#running as Running;
-    this.#last = { ...record, outcome, ended: this.#now() };
+    const { records } = this.#running as Running;
+    const ended = this.#now();
+    this.#last = records.map((record) => ({ ...record, outcome, ended }));
     this.#running = null;
-    await this.#options.records.recordShutdown(this.#last);
+    await this.#save(this.#last);
   }
 
   /** Logs what would block a request before there is one. */
@@ -300,6 +340,14 @@ export class SafeShutdown {
   #now(): string {
     return isoUtc(this.#options.clocks.wallMilliseconds());
   }
+}
+
+/**
+ * Of accepted requests, newest first: those of the last shutdown, oldest first. A request that escalated another one ends together with
+ * it, and apart from that two shutdowns cannot overlap.
+ */
+function ofLastShutdown(accepted: readonly ShutdownRecord[]): readonly ShutdownRecord[] {
+  return accepted.filter(({ ended }) => ended === accepted[0]?.ended).reverse();
 }
 
 /** How often aggregated refusals are saved. */

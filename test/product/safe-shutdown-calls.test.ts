@@ -24,7 +24,7 @@ t.test('a second call is refused with the requester of the first one and the tim
   const scene = await Scene.start(t);
   scene.heldHook('10-waits');
   t.equal((await scene.call({ requested_by: 'Jörg' })).success, true);
-  const second = await scene.call({ reason: 'EMERGENCY', requested_by: 'eve', timeout: 1 });
+  const second = await scene.call({ reason: 'POWER_LOW', requested_by: 'eve', timeout: 1 });
   t.equal(second.success, false);
   t.match(second.message, /^refused: already in progress: MAINTENANCE, requested by Jörg, \d+\.\d s left$/);
   t.match(await scene.shutdown.status(), { state: 'in_progress', requested_by: 'Jörg', seconds_left: Number, accepted: 1, refused: 1 });

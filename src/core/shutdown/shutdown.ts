@@ -291,6 +291,14 @@ export const ON_FAILURE: Readonly<Record<ShutdownReason, OnFailure>> = {
   USER_REQUEST: 'abort',
 };
 
+/** Reasons that do not wait for the end of a shutdown in progress. */
+const ESCALATING: ReadonlySet<ShutdownReason> = new Set(['EMERGENCY', 'OVERTEMP']);
+
+/** Whether a request escalates a shutdown in progress that would abort on a failure: it continues for the reason of this request. */
+export function isEscalation(reason: ShutdownReason, inProgress: ShutdownReason): boolean {
+  return ESCALATING.has(reason) && ON_FAILURE[inProgress] === 'abort';
+}
+
 /** How a step ended. `out_of_time`: its time limit was reached; `stopped`: the service was stopped. */
 export type StepOutcome = 'done' | 'failed' | 'out_of_time' | 'stopped';
 

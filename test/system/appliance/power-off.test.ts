@@ -138,7 +138,7 @@ for (const suite of SUITES) {
     const accepted = await call('MAINTENANCE', 'Zoë', 60);
     t.match(accepted, { success: true, message: /^accepted: poweroff for MAINTENANCE within 60 s/ });
     t.comment(`answered in ${accepted.roundTripMs} ms`);
-    t.match(await call('EMERGENCY', 'second', 60), { success: false, message: /already in progress: MAINTENANCE, requested by Zoë/ });
+    t.match(await call('POWER_LOW', 'second', 60), { success: false, message: /already in progress: MAINTENANCE, requested by Zoë/ });
     await machine.write(GO, '');
     t.comment(`off after ${(await secondsToEnd(machine)).toFixed(1)} s`);
     t.equal(await machine.read(`${STATE}/order`), 'park for MAINTENANCE\nsave as edge-health\ncamera stopped\n');

@@ -67,15 +67,22 @@ for (const vendor of VENDORS) {
     t.match(second.message, /already in progress: MAINTENANCE, requested by Wärter 日本, \d+\.\d s left/);
     t.match(await service.get<StatusDocument>('/status'), { shutdown: { state: 'in_progress', reason: 'MAINTENANCE', step: 'hooks' } });
 
+    const escalating = await call('EMERGENCY', 'watchdog', '100');
+    t.equal(escalating.success, true, escalating.message);
+    t.match(escalating.message, /^escalated: dry-run for EMERGENCY within \d+\.\d s, requested for MAINTENANCE by Wärter 日本; request 0/);
+    const reported = await listener.waitFor('sample', ({ data }) => data['reason'] === 'EMERGENCY');
+    t.match(reported.data, { state: 'in_progress', step: 'hooks', requested_by: 'watchdog' });
+
     hook.finish();
     const last = await listener.waitFor('sample', ({ data }) => data['state'] === 'completed');
-    t.match(last.data, { reason: 'MAINTENANCE', requested_by: 'Wärter 日本', action: 'dry-run', step: 'power' });
+    t.equal(last.data['request_id'], reported.data['request_id']);
+    t.match(last.data, { reason: 'EMERGENCY', requested_by: 'watchdog', action: 'dry-run', step: 'power' });
     const steps = new Set(listener.all('sample').map(({ data }) => data['step']));
     t.same([...steps], ['announce', 'hooks', 'stop_units', 'store', 'power'], 'each step was reported, in order');
     t.match(service.log, /for MAINTENANCE by Wärter 日本/, 'the hook was reported who asked, and the log has what it said');
     const { shutdown } = await service.get<StatusDocument>('/status');
-    t.match(shutdown, { state: 'completed', accepted: 1, refused: 2 });
-    t.equal(shutdown.requests.length, 3, 'each request is on record');
+    t.match(shutdown, { state: 'completed', accepted: 2, refused: 2 });
+    t.equal(shutdown.requests.length, 4, 'each request is on record');
     t.ok(shutdown.requests.every(({ address }) => address === '127.0.0.1'));
     await service.end();
   });
