@@ -129,12 +129,26 @@ t.test('an endpoint that was removed by its participant has left', async (t) => 
   const a = side('10.0.0.1', { onRemoteGone: (_, hasLeft) => gone.push(hasLeft) });
   const b = side('10.0.0.2');
   const writer = writerOf(a.participant, { topic: 'other' });
-  const removed = readerOf(b.participant, { topic: 'other', isAnnouncedToWritersOnly: true });
+  const reader = readerOf(a.participant, { topic: 'further' });
+  const removedReaders = [
+    readerOf(b.participant, { topic: 'other', isAnnouncedToWritersOnly: true }),
+    readerOf(b.participant, { topic: 'other' }),
+  ];
+  const removedWriter = writerOf(b.participant, { topic: 'further' });
   for (const { participant } of [a, b]) await participant.start();
   await time.pass(5);
-  t.equal(writer.state.readerCount, 1);
-  b.participant.removeReader(removed);
+  t.same([writer.state.readerCount, reader.state.writerCount], [2, 1]);
+  for (const removed of removedReaders) b.participant.removeReader(removed);
+  b.participant.removeWriter(removedWriter);
   await time.pass(4);
-  t.equal(writer.state.readerCount, 0);
-  t.same(gone, [true]);
+  t.same([writer.state.readerCount, reader.state.writerCount], [0, 0]);
+  t.same(gone, [true, true, true]);
+  const late = side('10.0.0.3');
+  const [lateWriter, lateReader] = [writerOf(late.participant, { topic: 'other' }), readerOf(late.participant, { topic: 'further' })];
+  await late.participant.start();
+  await time.pass(5);
+  t.same([lateWriter.state.readerCount, lateReader.state.writerCount], [0, 0]);
+  b.participant.write(removedWriter, Buffer.from('late'));
+  await time.pass(1);
+  t.same([a.participant.lines, b.participant.lines], [[], []]);
 });

@@ -224,9 +224,12 @@ export class Participant implements MessageHandler {
     return this.#endpoints.createReader(options);
   }
 
-  /** Removes a reader that was created with `isAnnouncedToWritersOnly`. */
   removeReader(reader: LocalReader): void {
     this.#endpoints.removeReader(reader);
+  }
+
+  removeWriter(writer: LocalWriter): void {
+    this.#endpoints.removeWriter(writer);
   }
 
   /** Writes a sample to all matched readers, and to late joiners if the writer is transient local. */

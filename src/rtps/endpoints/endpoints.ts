@@ -96,7 +96,7 @@ const RESPONSE_MS = 2500;
 
 /** Refused endpoints kept per participant; a robot has fewer writers of the topics that are read here. */
 const MAX_REFUSED = 8;
-/** Removed readers whose disposal is still announced to the participants to which they had been announced. */
+/** Disposals of removed endpoints that are still announced to the participants to which they had been announced. */
 const MAX_ENDED = 256;
 
 /**
@@ -129,8 +129,8 @@ export class Endpoints {
   readonly #retracted = new Map<GuidPrefix, Set<Guid>>();
   /** Endpoints beyond the limits, a few per participant: they are announced only once, so they are kept until others are removed. */
   readonly #refused = new Map<GuidPrefix, { readonly endpoint: EndpointData; readonly isWriter: boolean }[]>();
-  /** Instances of removed readers whose disposal is still announced, oldest first. */
-  readonly #ended: string[] = [];
+  /** Instances of removed endpoints whose disposal is still announced, oldest first. */
+  readonly #ended: { readonly announcer: StatefulWriter; readonly instance: string }[] = [];
   #nextKey = 1;
 
   constructor(options: EndpointsOptions) {
@@ -174,8 +174,8 @@ export class Endpoints {
   }
 
   /**
-   * Removes a reader created with `isAnnouncedToWritersOnly`, and announces its disposal to the participants that received its
-   * announcement. The last of these announcements are kept for participants that have not acknowledged them yet.
+   * Removes a reader, and announces its disposal to the participants that received its announcement. The last of these announcements are
+   * kept for participants that have not acknowledged them yet.
    */
   removeReader({ guid, state }: LocalReader): void {
     this.#readers.delete(state.entity);
@@ -188,12 +188,29 @@ export class Endpoints {
         this.readersFor(ENTITY.UNKNOWN, writer).filter((reader) => reader !== state),
       );
     }
-    for (const { instance } of this.#subscriptions.history) {
-      const to = instance?.startsWith(`${guid} `) ? instance.slice(guid.length + 1) : null;
-      if (to === null) continue;
-      this.#announceEnd(guid, to);
-      this.#ended.push(`${guid} ${to}`);
-      if (this.#ended.length > MAX_ENDED) this.#subscriptions.forget(this.#ended.shift() as string);
+    this.#endAnnouncements(this.#subscriptions, guid);
+  }
+
+  /** Removes a writer; the disposal is announced as that of a reader. */
+  removeWriter({ guid, state }: LocalWriter): void {
+    this.#writers.delete(state.entity);
+    this.writerStates.delete(state.entity);
+    this.busyWriters.delete(state);
+    for (const { guid: reader } of state.readers) {
+      if (![...this.#writers.values()].some((other) => other.state.isMatched(reader)))
+        this.#options.peers.get(prefixOf(reader))?.matched.delete(reader);
+    }
+    this.#endAnnouncements(this.#publications, guid);
+  }
+
+  #endAnnouncements(announcer: StatefulWriter, guid: Guid): void {
+    for (const { instance } of announcer.history) {
+      if (instance === null || (instance !== guid && !instance.startsWith(`${guid} `))) continue;
+      this.#announceEnd(announcer, guid, instance === guid ? null : instance.slice(guid.length + 1));
+      this.#ended.push({ announcer, instance });
+      if (this.#ended.length <= MAX_ENDED) continue;
+      const oldest = this.#ended.shift();
+      oldest?.announcer.forget(oldest.instance);
     }
     this.#options.onWork();
   }
@@ -430,17 +447,18 @@ export class Endpoints {
     const retracted = this.#retracted.get(prefix) ?? new Set();
     if (retracted.has(replaces.guid)) return;
     this.#retracted.set(prefix, retracted.add(replaces.guid));
-    this.#announceEnd(replaces.guid, prefix);
+    this.#announceEnd(this.#subscriptions, replaces.guid, prefix);
   }
 
-  #announceEnd(reader: Guid, to: GuidPrefix): void {
-    this.#subscriptions.write({
-      payload: new ParameterWriter().guid(PID.ENDPOINT_GUID, reader).payload(),
+  /** `to`: as for `#announce`. */
+  #announceEnd(announcer: StatefulWriter, endpoint: Guid, to: GuidPrefix | null): void {
+    announcer.write({
+      payload: new ParameterWriter().guid(PID.ENDPOINT_GUID, endpoint).payload(),
       isKey: true,
-      inlineQos: endOfInstance(reader),
+      inlineQos: endOfInstance(endpoint),
       timestampMs: this.#options.wallMilliseconds(),
-      only: guidOf(to, ENTITY.SUBSCRIPTIONS_READER),
-      instance: `${reader} ${to}`,
+      only: to && guidOf(to, ENTITY.SUBSCRIPTIONS_READER),
+      instance: to ? `${endpoint} ${to}` : endpoint,
     });
   }
 
