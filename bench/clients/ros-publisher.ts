@@ -49,6 +49,7 @@ const GRAPH: GraphOptions = {
   },
   localNode: 'health_monitor',
   observe: 'always',
+  parameters: () => [],
   diagnostics: () => {
     throw new Error('unexpected subscriber of /diagnostics');
   },

@@ -63,6 +63,7 @@ class Robot {
       },
       localNode: this.name,
       observe: options.observe ? 'always' : 'never',
+      parameters: () => [],
       diagnostics: () => ({ hostname: space, thresholds: THRESHOLDS, openAlerts: [], isExpected: () => true }),
       log: () => {},
       monotonicSeconds: () => performance.now() / 1000,

@@ -12,6 +12,7 @@ import type { DiscoverySettings, GraphListener, GraphNames, GraphOptions, RosTra
 import { findRos } from '../ros/rclnodejs/prepared.ts';
 import { probe } from '../ros/rclnodejs/probe.ts';
 import { isSecurityEnforced } from '../ros/rclnodejs/ros-variables.ts';
+import { judgingParameters } from './judge.ts';
 import { RosGraph } from './ros-graph.ts';
 
 export interface JoinOptions {
@@ -28,6 +29,8 @@ export interface JoinOptions {
   readonly listener: GraphListener;
   readonly thresholds: () => Thresholds;
   readonly openAlerts: () => readonly Alert[];
+  /** The configuration in force. */
+  readonly currentConfig: () => Config;
   readonly isExpected: DiagnosticContext['isExpected'];
 }
 
@@ -62,7 +65,7 @@ export function joinGraph(options: JoinOptions): RosGraph {
 }
 
 function graphOptions(
-  { clocks, config, listener, localNode, isExpected, log, names, openAlerts, thresholds }: JoinOptions,
+  { clocks, config, currentConfig, listener, localNode, isExpected, log, names, openAlerts, thresholds }: JoinOptions,
   discovery: DiscoverySettings,
 ): GraphOptions {
   return {
@@ -72,6 +75,7 @@ function graphOptions(
     localNode,
     observe: config.ros.observe,
     diagnostics: () => ({ hostname: hostname(), thresholds: thresholds(), openAlerts: openAlerts(), isExpected }),
+    parameters: () => judgingParameters(currentConfig()),
     log,
     monotonicSeconds: () => clocks.monotonicSeconds(),
   };

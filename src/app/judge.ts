@@ -1,10 +1,12 @@
 import { monotonicFactory } from 'ulid';
+import { describeKeys } from '../config/describe.ts';
 import type { Config } from '../config/schema.ts';
 import type { Alert, ChannelMetric, Threshold } from '../core/alerts/alert.ts';
 import { type JudgingPast, type JudgingRules, ThresholdMonitor } from '../core/alerts/threshold-monitor.ts';
 import { type Sample, STALE_AFTER_PERIODS } from '../core/health-status.ts';
 import type { Metric } from '../core/metrics.ts';
 import { isoUtc } from '../core/time/time.ts';
+import type { RosParameter } from '../ros/graph.ts';
 
 /**
  * Runs the threshold monitor in the service. Until the store has loaded the open episodes, samples are queued, so that a restart does not
@@ -97,4 +99,19 @@ export function judgingRules(config: Config, nodeName: string): JudgingRules {
       longestIntervalSeconds: STALE_AFTER_PERIODS / config.publish_frequency,
     },
   };
+}
+
+/**
+ * The values of a configuration that judge, as ROS parameters with the names and descriptions of the keys. The delays of a metric are those
+ * in force; a metric that is off has no parameters.
+ */
+export function judgingParameters(config: Config): RosParameter[] {
+  const read = (key: string): unknown =>
+    key.split('.').reduce<unknown>((section, name) => (section as Readonly<Record<string, unknown>>)[name], config);
+  return describeKeys().flatMap(({ allowed, defaultIs, description, key, unit }) => {
+    if (!/^(thresholds|alerts)\./.test(key)) return [];
+    const value = read(key);
+    if (value === undefined) return [];
+    return { name: key, value: Number(value ?? read(defaultIs as string)), description, constraints: `${unit}; ${allowed}` };
+  });
 }

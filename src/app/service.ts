@@ -104,6 +104,8 @@ export class Service {
   readonly #supervision: Supervision;
   readonly #publishers: readonly Publisher[];
   readonly #firstSample = Promise.withResolvers<void>();
+  /** As last loaded; keys that need a restart are in force as in `options.config`. */
+  #config: Config;
   #rules: JudgingRules;
   #disks: readonly DiskReading[] = [];
   /** Monotonic time at which the last sample was stored and published. */
@@ -121,6 +123,7 @@ export class Service {
     const { clocks, config, log, procRoot, sysRoot } = options;
     const now = (): number => clocks.monotonicSeconds();
     const localNode = monitorName(options.names);
+    this.#config = config;
     this.#rules = judgingRules(config, localNode);
     this.#judge = new Judge(this.#rules, (channel) => this.#channelProblem(channel) === null);
     this.#temperature = new TemperatureSource(sysRoot, config.temperature.sensor, now, log);
@@ -247,6 +250,7 @@ export class Service {
       },
       thresholds: () => this.#rules.thresholds,
       openAlerts: () => this.#live.openAlerts(),
+      currentConfig: () => this.#config,
       isExpected: (metric) => this.#judge.isExpected(metric),
     });
     this.#publishers = [this.#rest.events, this.#ros];
@@ -313,6 +317,7 @@ export class Service {
   reload({ config, restartNeeded }: Reloaded): void {
     this.#rest.setToken(readToken(config.rest.token_file));
     this.#rest.setAllowedHosts(config.rest.allowed_hosts);
+    this.#config = config;
     this.#rules = judgingRules(config, this.#rules.nodeName);
     this.#judge.setRules(this.#rules);
     this.#remoteNodes.setRules(remoteNodeRules(config));

@@ -73,6 +73,16 @@ export interface GraphListener {
   readonly onSafeShutdown: ShutdownHandler | null;
 }
 
+/** A read-only ROS parameter of type double, with the texts of its descriptor. */
+export interface RosParameter {
+  /** At least two names, separated by dots. */
+  readonly name: string;
+  readonly value: number;
+  readonly description: string;
+  /** Unit and allowed values. */
+  readonly constraints: string;
+}
+
 export interface GraphOptions {
   readonly discovery: DiscoverySettings;
   readonly names: GraphNames;
@@ -83,6 +93,8 @@ export interface GraphOptions {
   readonly observe: ObserveMode;
   /** Current content of /diagnostics in addition to the status. */
   readonly diagnostics: () => DiagnosticContext;
+  /** What judges now, in the order of the configuration. */
+  readonly parameters: () => readonly RosParameter[];
   readonly log: Log;
   readonly monotonicSeconds: () => number;
 }

@@ -57,6 +57,7 @@ const transport = new EmbeddedTransport({
   localNode: options.localNode ?? 'health_monitor',
   observe: (options.observe ?? true) ? 'always' : 'never',
   ...(options.leaseSeconds === undefined ? {} : { leaseSeconds: options.leaseSeconds }),
+  parameters: () => [],
   diagnostics: () => CONTEXT,
   log: (level, message, fields = {}) => emit('log', { level, message, fields }),
   monotonicSeconds: () => Number(process.hrtime.bigint()) / 1e9,

@@ -50,6 +50,7 @@ class Fleet {
         },
         localNode: name,
         observe,
+        parameters: () => [],
         diagnostics: () => ({
           hostname: name,
           openAlerts: [],

@@ -91,9 +91,21 @@ export class ServiceServer {
     });
   }
 
+  get hasClient(): boolean {
+    return this.requests.state.writerCount > 0 || this.replies.state.readerCount > 0;
+  }
+
   stop(): void {
     for (const { timer } of this.#waiting) clearTimeout(timer);
     this.#waiting.clear();
+  }
+
+  /** Ends the service while its participant continues. */
+  remove(): void {
+    const { participant } = this.#options;
+    this.stop();
+    participant.removeReader(this.requests);
+    participant.removeWriter(this.replies);
   }
 
   #onRequest(received: Received): void {

@@ -23,6 +23,7 @@ t.test('a participant that vanishes under one name after the other does not fill
       localNode: 'here',
       observe: 'auto',
       isObserving: true,
+      parameters: () => [],
       diagnostics: () => {
         throw new Error('no diagnostics are published');
       },

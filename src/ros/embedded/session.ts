@@ -81,6 +81,7 @@ export class Session implements Joined {
     this.#shutdown = new ShutdownServices(this.#participant, this.#options);
     const { safeShutdown, ...others } = names.nodes;
     this.#parameters = new ParameterServices({
+      ...options,
       nodes: [...Object.values(others), ...(this.#shutdown.isOffered ? [safeShutdown] : [])].map((name) => nodePath(names.namespace, name)),
       participant: this.#participant,
       log,

@@ -32,6 +32,7 @@ function rig(t: Test) {
     },
     localNode: 'health_monitor',
     observe: 'always',
+    parameters: () => [],
     diagnostics: () => {
       throw new Error('it publishes none');
     },

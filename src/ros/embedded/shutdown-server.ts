@@ -62,7 +62,7 @@ class ShutdownSession implements Joined {
       onRemoteReader: (endpoint) => this.#parameters.onRemoteEndpoint(endpoint),
     });
     this.#shutdown = new ShutdownServices(this.#participant, { ...options, log });
-    this.#parameters = new ParameterServices({ nodes: [node], participant: this.#participant, log });
+    this.#parameters = new ParameterServices({ ...options, nodes: [node], participant: this.#participant, log });
     this.#status = createTopicWriter(this.#participant, names, 'shutdownStatus', former ? former.#status.state.history : []);
     const { readers, writers } = this.#shutdown.endpoints;
     const graph = { name: names.nodes.safeShutdown, readers, writers: [this.#status.guid, ...writers] };

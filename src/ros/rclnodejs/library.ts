@@ -62,6 +62,8 @@ export interface RclPublisher {
 
 export type RclSubscription = object;
 
+export type RclService = object;
+
 export interface GuardCondition {
   trigger(): void;
 }
@@ -93,7 +95,8 @@ export interface RclNode {
     name: string,
     options: { readonly qos: string },
     onRequest: (request: Readonly<Record<string, unknown>>) => Promise<Readonly<Record<string, unknown>>>,
-  ): object;
+  ): RclService;
+  destroyService(service: RclService): void;
   createGuardCondition(onTrigger: () => void): GuardCondition;
   getPublishersInfoByTopic(topic: string): readonly RclPublisherInfo[];
   getTopicNamesAndTypes(): GraphTopics;

@@ -32,6 +32,7 @@ async function tryOut({ prepared, discovery, names, enclave, publish }: ProbeReq
     spinMilliseconds: SPIN_MS,
     localNode: '',
     observe: 'always',
+    parameters: () => [],
     diagnostics: () => {
       throw new Error('the probe does not publish diagnostics');
     },

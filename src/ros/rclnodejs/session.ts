@@ -105,10 +105,10 @@ export class Session {
       if (!spinning.has(node)) node.spin(spinMilliseconds);
       spinning.add(node);
     };
+    this.#parameterServices = new ParameterServices({ ...options, library, nodes: byPath, spin });
     // Only nodes with a subscription or a service need an executor.
     if (this.#follower) spin(thresholdMonitor);
     if (safeShutdown) spin(safeShutdown);
-    this.#parameterServices = new ParameterServices({ library, nodes: byPath, spin, log: options.log });
   }
 
   publish(topic: PublishedTopic, serialized: Buffer): void {
@@ -151,7 +151,7 @@ export class Session {
     return this.#healthMonitor.countServices(this.#options.names.services.safeShutdown) - 1;
   }
 
-  /** Creates the parameter services once they have a client; not with Humble. */
+  /** Offers the parameter services while they have a client; not with Humble. */
   scanParameterClients(): void {
     this.#parameterServices.scan();
   }

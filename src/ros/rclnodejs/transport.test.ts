@@ -33,6 +33,7 @@ const PROGRESS: ShutdownProgress = {
   message: '',
   timestamp: STATUS.timestamp,
 };
+const PARAMETER = { name: 'thresholds.cpu.warning', value: 80, description: '', constraints: '' };
 const LIMIT = { warning: 80, critical: 90 };
 const DIAGNOSTICS: DiagnosticContext = {
   hostname: 'box',
@@ -69,6 +70,7 @@ function setUp(t: Test, { observe = true, offerShutdown = true, enclave, shutdow
     names: graphNames({ node_name: 'health_monitor', namespace: '/brain' }, []),
     localNode: 'brain/health_monitor',
     observe: observe ? 'always' : 'never',
+    parameters: () => [PARAMETER],
     diagnostics: () => DIAGNOSTICS,
     log: (level, message, fields) => lines.push(`${level} ${message} ${JSON.stringify(fields ?? {})}`),
     monotonicSeconds: () => clock.seconds,
@@ -347,30 +349,44 @@ t.test('other machines that offer the shared name of the safe shutdown are noted
   await transport.stop();
 });
 
-t.test('parameter services are created for the first client', async (t) => {
+t.test('parameter services are offered while they have a client', async (t) => {
   mock.timers.enable({ apis: ['setInterval'] });
   t.teardown(() => mock.timers.reset());
   const { transport, library, lines } = setUp(t);
   await transport.start();
+  const pass = (milliseconds: number): void => {
+    mock.timers.tick(milliseconds);
+    for (const node of library.nodes) node.runTriggered();
+  };
   const offered = () => library.nodes.map(({ services }) => [...services.keys()].filter((name) => name.includes('parameter')).length);
-  mock.timers.tick(5000);
+  pass(5000);
   t.same(offered(), [0, 0, 0, 0]);
   library.graph.clients = { '/brain/alert_publisher/list_parameters': 1 };
-  mock.timers.tick(1000);
+  pass(1000);
   t.same(offered(), [6, 6, 6, 6], 'those of the other nodes as well, for which it will ask next');
   t.same(
     library.nodes.map(({ spunWith }) => spunWith),
     [500, 500, 500, 500],
   );
-  const { services } = library.node('health_monitor');
-  t.equal(services.get('/brain/health_monitor/list_parameters')?.type, 'rcl_interfaces/srv/ListParameters');
-  const answer = async (name: string, request: Record<string, unknown>) =>
-    await services.get(`/brain/health_monitor/${name}`)?.answer(request);
-  t.same(await answer('list_parameters', { prefixes: [], depth: 0n }), { result: { names: [], prefixes: [] } });
-  t.match(await answer('set_parameters', { parameters: [{ name: 'a' }] }), {
-    results: [{ successful: false, reason: /no ROS parameters/ }],
+  const ask = async (node: string, service: string, request: Record<string, unknown>) =>
+    await library.node(node).services.get(`/brain/${node}/${service}`)?.answer(request);
+  t.equal(library.node('health_monitor').services.get('/brain/health_monitor/list_parameters')?.type, 'rcl_interfaces/srv/ListParameters');
+  t.match(await ask('threshold_monitor', 'get_parameters', { names: [PARAMETER.name] }), { values: [{ type: 3, double_value: 80 }] });
+  t.match(await ask('alert_publisher', 'get_parameters', { names: [PARAMETER.name] }), { values: [{ type: 0 }] });
+  t.match(await ask('health_monitor', 'set_parameters', { parameters: [{ name: 'a' }] }), {
+    results: [{ successful: false, reason: /read-only/ }],
   });
-  mock.timers.tick(5000);
+  pass(30_000);
+  t.same(offered(), [6, 6, 6, 6], 'it still has a client');
+  library.graph.clients = {};
+  pass(9000);
+  t.same(offered(), [6, 6, 6, 6]);
+  pass(1000);
+  t.same(offered(), [0, 0, 0, 0]);
+  t.equal(library.node('safe_shutdown').services.size, 2, 'the safe shutdown stays');
+  library.graph.clients = { '/brain/health_monitor/describe_parameters': 1 };
+  pass(1000);
+  t.same(offered(), [6, 6, 6, 6]);
   t.same(lines, []);
   await transport.stop();
 });
@@ -381,10 +397,14 @@ t.test('a refused parameter service affects nothing else', async (t) => {
   const { transport, library, lines } = setUp(t);
   await transport.start();
   library.graph.clients = { '/brain/health_monitor/get_parameters': 1 };
-  library.node('health_monitor').createService = () => {
-    throw new Error('not allowed by the security policy');
-  };
-  mock.timers.tick(3000);
+  for (const node of library.nodes)
+    node.createService = () => {
+      throw new Error('not allowed by the security policy');
+    };
+  for (let i = 0; i < 3; i += 1) {
+    mock.timers.tick(1000);
+    for (const node of library.nodes) node.runTriggered();
+  }
   t.equal(lines.filter((line) => line.startsWith('info no parameter services')).length, 1);
   await transport.stop();
 });

@@ -77,6 +77,7 @@ export class FuzzedSession {
         localNode: 'here',
         observe: 'always',
         isObserving: true,
+        parameters: () => [],
         diagnostics: () => {
           throw new Error('nobody asks');
         },

@@ -85,6 +85,7 @@ export function transportRig(t: Test, options: Partial<GraphOptions> = {}): Tran
     },
     localNode: 'here',
     observe: 'always',
+    parameters: () => [],
     diagnostics: () => ({
       hostname: 'robot',
       openAlerts: [],

@@ -177,8 +177,13 @@ export class FakeNode implements RclNode {
   }
 
   createService(type: string, name: string, _options: object, answer: Answer): object {
-    this.services.set(name, { type, answer });
-    return {};
+    const service = { type, answer };
+    this.services.set(name, service);
+    return service;
+  }
+
+  destroyService(service: object): void {
+    for (const [name, offered] of this.services) if (offered === service) this.services.delete(name);
   }
 
   createGuardCondition(onTrigger: () => void): { trigger(): void } {
