@@ -173,6 +173,19 @@ t.test('claims to one GUID are limited, and none removes a proven participant', 
   t.equal(peers.find(genuine.data.prefix, HERE, false), genuine);
 });
 
+t.test('an address counts as reachable while a participant that was proven there sends', async (t) => {
+  const peers = new Peers();
+  const a = add(peers, 1, 0);
+  t.ok(peers.mayBeUnreachable(a, 0), 'the announcement may be forged');
+  peers.prove(a, HERE);
+  t.notOk(peers.mayBeUnreachable(a, 1));
+  t.notOk(peers.mayBeUnreachable(add(peers, 2, 1), 1), 'another one at the same address');
+  t.ok(peers.mayBeUnreachable(add(peers, 3, 1, { metaUnicast: [{ address: '10.0.1.3', port: 7410 }] }, '10.0.1.3'), 1));
+  t.ok(peers.mayBeUnreachable(a, 10), 'it no longer sends');
+  peers.recordDatagram(a, HERE, 10);
+  t.notOk(peers.mayBeUnreachable(a, 10));
+});
+
 t.test('another address is used only after a timeout of the path', async (t) => {
   const peers = new Peers();
   const both = (port: number) => [

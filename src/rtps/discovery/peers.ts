@@ -294,9 +294,12 @@ export class Peers {
     return nowSeconds - pathConfirmedSeconds < PATH_TIMEOUT_SECONDS;
   }
 
-  /** Whether no datagram has recently arrived from the address of `meta`. */
-  mayBeUnreachable({ receivedFromPathSeconds }: Peer, nowSeconds: number): boolean {
-    return nowSeconds - receivedFromPathSeconds > PRESENT_SECONDS;
+  /**
+   * Whether no datagram has recently arrived from the address of `meta`, or only such as may be forged. What is sent to an address that nobody
+   * has waits in the kernel for seconds, and with it what is sent to others over the same socket.
+   */
+  mayBeUnreachable({ meta, receivedFromPathSeconds }: Peer, nowSeconds: number): boolean {
+    return nowSeconds - receivedFromPathSeconds > PRESENT_SECONDS || !this.hasProvenAt(meta.address, nowSeconds);
   }
 
   /** An acknowledgement confirms the path to a peer, from whatever address it was sent. */
