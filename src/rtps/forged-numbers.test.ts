@@ -175,6 +175,18 @@ t.test('forged samples are added, and suppress none', async (t) => {
   }
 });
 
+t.test('a GAP of a contested writer suppresses no sample that was lost', async (t) => {
+  const rig = readerRig();
+  const genuine = (number: number) => rig.reader.onData({ ...data(number), sourceTimestampMs: number }, SOURCE, rig.now);
+  genuine(1);
+  rig.receive(1, 'forged');
+  rig.heartbeat(1, 2);
+  rig.gap(1, 5000);
+  t.same(rig.poll(1), ['asks 2:2']);
+  genuine(2);
+  t.same(rig.delivered, ['1', 'forged', '2']);
+});
+
 t.test('the last copy of a buffered sample counts', async (t) => {
   const { delivered, receive } = readerRig();
   receive(2, 'forged');

@@ -191,13 +191,8 @@ export class StatefulReader {
 
   onGap({ sender, start, set }: GapSubmessage, nowSeconds: number): void {
     const proxy = this.#proxies.get(sender);
-    if (!proxy?.isReliable) return;
-    if (proxy.contest) {
-      for (const number of proxy.contest.missing())
-        if ((number >= start && number < set.base) || set.numbers.includes(number)) proxy.contest.add(number, null);
-      this.#settle(proxy, proxy.contest);
-      return;
-    }
+    // Of a contested writer a gap may be forged: what it names is requested until it is no longer available, and delays nothing.
+    if (!proxy?.isReliable || proxy.contest) return;
     if (set.base - 1 > Math.max(this.#farthest(proxy), proxy.last)) {
       this.#options.onImplausible?.(FAR_AHEAD, sender, set.base);
       return;
