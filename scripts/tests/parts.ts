@@ -19,7 +19,7 @@ export interface Part {
 const CONTAINERS = ['debootstrap', 'e2fsprogs', 'iproute2', 'procps', 'systemd-container'];
 const PACKAGE_BUILD = ['debhelper', 'g++', 'libsystemd-dev', 'make', 'patchelf', 'python3', 'zstd'];
 /** The two DDS implementations with their code generators, and a compiler for the peers. */
-const DDS = ['cyclonedds-dev', 'cyclonedds-tools', 'fastddsgen', 'g++', 'libfastrtps-dev', 'make', 'iproute2'];
+const DDS = ['cyclonedds-dev', 'cyclonedds-tools', 'fastddsgen', 'g++', 'libfastrtps-dev', 'make', 'iproute2', 'python3'];
 
 export const PARTS: readonly Part[] = [
   {
@@ -60,7 +60,7 @@ export const PARTS: readonly Part[] = [
     proves: 'the embedded transport with Cyclone DDS and Fast DDS peers: topics, services, discovery, loss, several hosts',
     needs: 'DDS peers in C and C++, network namespaces',
     packages: DDS,
-    minutes: 3,
+    minutes: 5,
   },
   {
     name: 'browser',
