@@ -209,6 +209,7 @@ export class Service {
       left: this.#left,
       addresses: this.#addresses,
       events: this.#rest.events,
+      firstObserver: () => this.#firstObserver(),
       publishAlerts: (changes) => this.#publishAlerts(changes),
     });
     this.#control = new ControlSocket({
@@ -246,6 +247,7 @@ export class Service {
         onOwnName: (sender) => this.#remoteNodes.onOwnName(sender),
         onObserving: (isObserving, appliances) => this.#remoteNodes.setObserving(isObserving, appliances),
         onPublisherGone: (...gone) => this.#remoteNodes.onPublisherGone(...gone),
+        onApplianceGone: (...gone) => this.#remoteNodes.onApplianceGone(...gone),
         onSafeShutdown: config.safe_shutdown.enabled ? this.#shutdown.handler : null,
       },
       thresholds: () => this.#rules.thresholds,
@@ -430,8 +432,13 @@ export class Service {
   }
 
   #isFirstObserver(): boolean {
+    return this.#firstObserver() === this.#rules.nodeName;
+  }
+
+  /** Null: none, or not known yet. */
+  #firstObserver(): string | null {
     const now = this.#options.clocks.monotonicSeconds();
-    return this.#ros.observers().find((name) => !this.#live.node(name, now).stale) === this.#rules.nodeName;
+    return this.#ros.observers().find((name) => !this.#live.node(name, now).stale) ?? null;
   }
 
   #onLateOpen(openAlerts: readonly Alert[], remoteNodes: readonly KnownNode[]): void {

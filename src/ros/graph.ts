@@ -49,6 +49,18 @@ export interface Sender {
   readonly participant: string;
   /** Address at which the participant is proven; THIS_HOST if it is on this machine. */
   readonly address: string;
+  /** Name of the appliance that the participant is; null or undefined: of none. */
+  readonly appliance?: string | null;
+}
+
+/** An appliance whose statuses are expected when the reception of other nodes starts. Times are monotonic seconds. */
+export interface ExpectedAppliance {
+  readonly name: string;
+  readonly address: string;
+  /** Since when it has been on the graph. */
+  readonly sinceSeconds: number;
+  /** When it vanished from the graph, without leaving in an orderly way; null: it is present. */
+  readonly lostSeconds: number | null;
 }
 
 export const THIS_HOST = '127.0.0.1';
@@ -67,8 +79,13 @@ export interface GraphListener {
    * `participant` null: the transport cannot identify it, but the node has left the graph.
    */
   onPublisherGone?(nodeName: string, participant: string | null, hasLeft: boolean): void;
-  /** Reception of other nodes was started or stopped. `appliances`: those on the graph. */
-  onObserving?(isObserving: boolean, appliances: readonly string[]): void;
+  /**
+   * Reception of other nodes was started or stopped. While it is stopped, only the alerts of the observers are received. `appliances`: those
+   * on the graph, and those that vanished from it.
+   */
+  onObserving?(isObserving: boolean, appliances: readonly ExpectedAppliance[]): void;
+  /** An appliance is not on the graph any more, whether its statuses were received or not; `hasLeft`: it left in an orderly way. */
+  onApplianceGone?(name: string, hasLeft: boolean): void;
   /** Null: /safe_shutdown is not offered. */
   readonly onSafeShutdown: ShutdownHandler | null;
 }

@@ -53,6 +53,8 @@ export interface ParticipantOptions {
   readonly onRemoteWriter?: (endpoint: EndpointData) => boolean;
   /** A matched remote endpoint was removed; `hasLeft`: it or its participant was disposed; otherwise its lease expired. */
   readonly onRemoteGone?: (guid: Guid, hasLeft: boolean) => void;
+  /** A participant that was proven was removed; `hasLeft`: it has said so, and this was confirmed; otherwise its lease expired. */
+  readonly onParticipantGone?: (key: GuidPrefix, hasLeft: boolean) => void;
   /** Called before a remote reader is matched: a writer created in the call is matched with it. */
   readonly onRemoteReader?: (endpoint: EndpointData) => void;
   /** An announced address was removed permanently. */
@@ -230,6 +232,12 @@ export class Participant implements MessageHandler {
 
   removeWriter(writer: LocalWriter): void {
     this.#endpoints.removeWriter(writer);
+  }
+
+  /** Has all writers of participants announced again, so that `onRemoteWriter` is called for them; undefined: of all participants. */
+  rediscoverWriters(keys?: Iterable<GuidPrefix>): void {
+    const peers = keys ? [...keys].map((key) => this.#peers.get(key)) : this.#peers.all();
+    for (const peer of peers) if (peer?.wasProven) this.#endpoints.rediscoverWriters(peer);
   }
 
   /** Writes a sample to all matched readers, and to late joiners if the writer is transient local. */

@@ -141,9 +141,9 @@ t.test('a node that comes and goes raises an alert each time at first, and then 
     await service.run(6);
     await service.run(3, () => receive(service, 'robot'));
   }
-  t.equal(raised(), 5);
+  t.equal(raised(), 10);
   await service.run(700);
-  t.equal(raised(), 6);
+  t.equal(raised(), 11);
   t.equal((await openStaleAlerts(service)).length, 1);
 });
 

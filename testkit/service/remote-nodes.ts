@@ -238,6 +238,7 @@ export class InProcessService {
       left: this.#left,
       addresses: this.#addresses,
       events: this.rest.events,
+      firstObserver: () => null,
       publishAlerts: (changes) => this.#publishAlerts(changes),
     });
   }

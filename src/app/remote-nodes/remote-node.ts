@@ -21,7 +21,7 @@ const JUMPS_PER_SECOND = 1 / 60;
 const JUMPS_BURST = 5;
 /** Rate limit of alerts about one stale node, so that an intermittent node fills neither log nor disk. */
 const STALE_ALERTS_PER_SECOND = 1 / 600;
-const STALE_ALERTS_BURST = 5;
+const STALE_ALERTS_BURST = 10;
 /** A publisher has missed a status after this many periods without one, and after this time at the earliest. */
 const MISSED_PERIODS = 3;
 const SHORTEST_SILENCE_SECONDS = 1;
@@ -47,7 +47,7 @@ export class RemoteNode {
   readonly publisher = new NodePublisher();
   /** From where its last status came; null: not known. */
   address: string | null = null;
-  /** The home of its publisher as last written. */
+  /** The home of its publisher, as in the file. */
   savedHome: string | null = null;
   readonly #statuses = new TokenBucket(STATUSES_PER_SECOND, STATUSES_PER_SECOND);
   readonly #assured = new TokenBucket(ASSURED_PER_SECOND, ASSURED_PER_SECOND);
@@ -79,6 +79,12 @@ export class RemoteNode {
     this.#firstSeenSeconds = firstSeconds;
     this.lastSeenSeconds = lastSeconds;
     this.isEstablished = isEstablished;
+  }
+
+  /** See NodePublisher.restore. */
+  restoreAddress(address: string, fromSeconds: number, hasLeft: boolean): void {
+    this.publisher.restore(address, fromSeconds, hasLeft);
+    this.savedHome = address;
   }
 
   /** Time from the first to the last arrival. */
@@ -182,6 +188,8 @@ export interface RemoteNodesOptions {
   readonly addresses: Pick<NodeFile<string>, 'read' | 'write'>;
   /** Publishes remote data to the readers of /events only, never back to the graph. */
   readonly events: Pick<Publisher, 'publishHealth' | 'publishAlert'>;
+  /** Name of the observer that publishes alerts about remote nodes; null: not known, or none. */
+  readonly firstObserver: () => string | null;
   /** Publishes alerts that this machine raises about remote nodes, like its own. */
   readonly publishAlerts: (changes: readonly Alert[]) => void;
 }

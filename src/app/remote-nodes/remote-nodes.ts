@@ -7,6 +7,7 @@ import {
   NODE_LIMIT_METRIC,
   nodeOfAlertId,
   raisedBy,
+  STALE_METRIC,
 } from '../../core/alerts/alert.ts';
 import { type Arrival, isPlausible, type KnownNode, NodeWatch, type Stamp, stampOf } from '../../core/alerts/node-watch.ts';
 import { TokenBucket } from '../../core/alerts/rate-limit.ts';
@@ -17,11 +18,12 @@ import type { Log, RecordCursor } from '../../core/ports.ts';
 import { type ClockCorrection, corrected } from '../../core/time/clock-watch.ts';
 import { isoUtc } from '../../core/time/time.ts';
 import type { StatusDocument } from '../../http/api/schema.ts';
-import { type GraphListener, type Sender, THIS_HOST } from '../../ros/graph.ts';
+import { type ExpectedAppliance, type GraphListener, type Sender, THIS_HOST } from '../../ros/graph.ts';
 import { MAX_NODES, NodeLimit, SHORT_FROM } from './node-limit.ts';
-import { NodePublisher } from './node-publisher.ts';
+import { isSameHost, NodePublisher } from './node-publisher.ts';
 import { RemoteAlerts } from './remote-alerts.ts';
 import {
+  ESTABLISHED_SECONDS,
   makeStaleAlert,
   RemoteNode,
   type RemoteNodeRules,
@@ -53,6 +55,8 @@ const NO_STAMP: Stamp = { ms: Number.NaN, print: Number.NaN };
 const EXPECTED_HOURS = 24;
 /** Grace period after the start for DDS discovery. */
 const DISCOVERY_SECONDS = 10;
+/** For this long, an observer that does not publish waits for the alert of the one that does, to show it under the same id. */
+const PUBLISHED_SECONDS = 5;
 const SHORTEST_CHECK_SECONDS = 0.1;
 const LONGEST_CHECK_SECONDS = 5;
 /** Limit of names in the response to a request for an unknown node. */
@@ -64,7 +68,9 @@ const DELAYED_SECONDS = 1;
  * Receives from remote nodes: detects stale nodes, stores and serves their data. Staleness is judged by arrival times on the monotonic
  * clock; a node's own clock only orders its history. All state is bounded, regardless of the senders.
  */
-export class RemoteNodes implements Pick<Required<GraphListener>, 'onHealthStatus' | 'onAlert' | 'onOwnName' | 'onPublisherGone'> {
+export class RemoteNodes
+  implements Pick<Required<GraphListener>, 'onHealthStatus' | 'onAlert' | 'onOwnName' | 'onPublisherGone' | 'onApplianceGone'>
+{
   readonly #options: RemoteNodesOptions;
   readonly #uniqueId = monotonicFactory(Math.random);
   readonly #nodes = new Map<string, RemoteNode>();
@@ -81,6 +87,11 @@ export class RemoteNodes implements Pick<Required<GraphListener>, 'onHealthStatu
   readonly #own = new NodePublisher();
   /** The open alert about the list of remote nodes being almost full. */
   #capacityAlert: Alert | null = null;
+  /** By node: the alerts about stale nodes that another observer published and has not resolved. */
+  readonly #published = new Map<string, { readonly alert: Alert; readonly sender: Sender | null }>();
+  #isObserving = true;
+  /** Since when this machine has been the observer that publishes; infinite: it is not. */
+  #firstSinceSeconds = Number.POSITIVE_INFINITY;
   #rules: RemoteNodeRules;
   #isRunning = false;
   #timer: NodeJS.Timeout | null = null;
@@ -109,21 +120,32 @@ export class RemoteNodes implements Pick<Required<GraphListener>, 'onHealthStatu
   }
 
   /**
-   * Starts or stops observing remote nodes. Without observing, their state would become outdated and is dropped. Appliances are expected
-   * from the start, so that a failed observer is detected.
+   * Starts or stops observing remote nodes. Without observing, their state would become outdated and is dropped; the next observer continues
+   * the alerts about stale nodes, and resolves them. Appliances are expected from the start, so that those are reported that vanished
+   * with the former observer.
    */
-  setObserving(isObserving: boolean, appliances: readonly string[]): void {
-    const { clocks, localNode } = this.#options;
+  setObserving(isObserving: boolean, appliances: readonly ExpectedAppliance[]): void {
+    const { clocks, firstObserver, localNode } = this.#options;
+    this.#isObserving = isObserving;
     if (!isObserving) {
-      for (const name of [...this.#nodes.keys()]) void this.forget(name, 'another appliance observes it');
+      const observer = firstObserver();
+      for (const { name, staleAlert } of [...this.#nodes.values()])
+        if (staleAlert === null || name === observer) void this.forget(name, 'another appliance observes it');
       return;
     }
     const now = clocks.monotonicSeconds();
-    for (const name of appliances) {
-      if (name === localNode || this.#nodes.has(name)) continue;
-      this.#watch(name, [], now + DISCOVERY_SECONDS, newcomerSince(now));
+    for (const { address, lostSeconds, name, sinceSeconds } of appliances) {
+      const lastSeconds = lostSeconds ?? now;
+      if (name === localNode || this.#nodes.has(name) || now - lastSeconds > EXPECTED_HOURS * 3600) continue;
+      const isEstablished = lastSeconds - sinceSeconds >= ESTABLISHED_SECONDS && this.#capacity.hasCapacity(true);
+      const node = this.#watch(name, [], now + DISCOVERY_SECONDS, { firstSeconds: sinceSeconds, lastSeconds, isEstablished });
+      if (lostSeconds !== null) node?.watch.vanish(lostSeconds);
+      if (!node?.isEstablished) continue;
+      node.restoreAddress(address, lostSeconds ?? now + DISCOVERY_SECONDS, false);
     }
-    this.#scheduleCheck();
+    this.#options.addresses.write(this.#homes());
+    this.#firstSinceSeconds = Number.NEGATIVE_INFINITY;
+    this.check();
   }
 
   setRules(rules: RemoteNodeRules): void {
@@ -165,11 +187,12 @@ export class RemoteNodes implements Pick<Required<GraphListener>, 'onHealthStatu
       });
       const leftMs = left.get(name);
       const address = addresses.get(name);
-      if (node && address !== undefined) node.publisher.restore(address, now + DISCOVERY_SECONDS, leftMs !== undefined);
+      if (node && address !== undefined) node.restoreAddress(address, now + DISCOVERY_SECONDS, leftMs !== undefined);
       if (node && leftMs !== undefined) this.#setLeft(node, leftMs);
     }
     for (const alert of remoteAlerts) {
-      const node = this.#nodes.get(nodeOfAlertId(alert.alert_id));
+      const name = nodeOfAlertId(alert.alert_id);
+      const node = this.#nodes.get(name) ?? this.#watchUnseen(alert, addresses.get(name), secondsAt(Date.parse(alert.timestamp)));
       if (raisedBy(alert, localNode) === 'other') this.#alerts.adopt(alert);
       else if (!node) this.#resolve(alert);
       else if (alert.metric === NAME_CONFLICT_METRIC) this.#adoptConflict(node.publisher, alert);
@@ -183,6 +206,14 @@ export class RemoteNodes implements Pick<Required<GraphListener>, 'onHealthStatu
     if (capacityAlert && this.#capacityAlert) this.#resolve(capacityAlert);
     this.#capacityAlert ??= capacityAlert ?? null;
     this.#updateCapacityAlert();
+  }
+
+  /** An established appliance that vanished before a status of it was received: only its address and the alert about it are stored. */
+  #watchUnseen({ alert_id }: Alert, address: string | undefined, seconds: number): RemoteNode | null {
+    if (address === undefined) return null;
+    const node = this.#watch(nodeOfAlertId(alert_id), [], null, { firstSeconds: seconds, lastSeconds: seconds, isEstablished: true });
+    node?.restoreAddress(address, seconds, false);
+    return node;
   }
 
   counts(): RemoteCounts {
@@ -236,8 +267,11 @@ export class RemoteNodes implements Pick<Required<GraphListener>, 'onHealthStatu
   onAlert(alert: Alert, sender: Sender | null = null): void {
     const { clocks, localNode } = this.#options;
     const name = nodeOfAlertId(alert.alert_id);
-    // Each observer judges staleness by its own arrivals, so remote alerts about it are ignored.
-    if (!this.#isRunning || raisedBy(alert, localNode) !== 'other') return;
+    if (!this.#isRunning) return;
+    const raiser = raisedBy(alert, localNode);
+    if (raiser === 'observer' && alert.metric === STALE_METRIC) this.#onPublished(name, alert, sender);
+    // Each observer judges by its own arrivals, so the other alerts of observers are ignored.
+    if (raiser !== 'other' || !this.#isObserving) return;
     const now = clocks.monotonicSeconds();
     const node = this.#nodeOf(name, now);
     if (!node) {
@@ -278,6 +312,15 @@ export class RemoteNodes implements Pick<Required<GraphListener>, 'onHealthStatu
     if (node.isEstablished) left.write(this.#leftNodes());
   }
 
+  onApplianceGone(name: string, hasLeft: boolean): void {
+    const { clocks } = this.#options;
+    const node = this.#nodes.get(name);
+    // Otherwise its publisher and its statuses decide.
+    if (!this.#isRunning || !node || node.address !== null) return;
+    if (hasLeft) this.#setLeft(node, clocks.wallMilliseconds());
+    else node.watch.vanish(clocks.monotonicSeconds());
+  }
+
   /** Raises alerts about stale nodes and forgets nodes without data for too long. */
   check(): void {
     const { clocks, live } = this.#options;
@@ -286,13 +329,17 @@ export class RemoteNodes implements Pick<Required<GraphListener>, 'onHealthStatu
     const isYoung = ({ name, spanSeconds }: RemoteNode): boolean => spanSeconds < YOUNG_SECONDS && !this.#isExpected(name);
     let young = [...this.#nodes.values()].filter((node) => node.staleAlert && isYoung(node)).length;
     this.#updateConflict(this.#options.localNode, this.#own, now);
+    const newlyStale = new Set([...this.#nodes.values()].filter(({ watch }) => watch.check(now) !== null));
+    for (const { name } of newlyStale) live.setStale(name, true);
+    this.#continuePublished(now);
     for (const node of this.#nodes.values()) {
       node.publisher.succeed(now, node.silentSeconds);
       this.#updateConflict(node.name, node.publisher, now);
-      const isNew = node.watch.check(now) !== null;
-      if (isNew) live.setStale(node.name, true);
+      const isNew = newlyStale.has(node);
       const staleSeconds = node.staleAlert ? null : node.watch.staleSeconds(now);
-      if (staleSeconds !== null) {
+      const published = this.#published.get(node.name)?.alert;
+      if (staleSeconds !== null && published) this.#continueStale(node, published);
+      else if (staleSeconds !== null && (this.#isFirst() || staleSeconds - node.watch.allowedSeconds >= PUBLISHED_SECONDS)) {
         // New names and nodes that come and go must not fill the list of alerts; theirs are raised once there are fewer.
         const exceedsLimit = isYoung(node) && (young >= MAX_YOUNG_ALERTS || !this.#youngAlerts.take(now));
         if (!exceedsLimit && node.staleAlertLimit.take(now)) {
@@ -568,6 +615,61 @@ export class RemoteNodes implements Pick<Required<GraphListener>, 'onHealthStatu
     node.staleAlert = alert;
     node.watch.adoptOpen();
     this.#options.live.setStale(node.name, true);
+  }
+
+  /** Whether this machine publishes the alerts about remote nodes; also if that is not known. */
+  #isFirst(): boolean {
+    return (this.#options.firstObserver() ?? this.#options.localNode) === this.#options.localNode;
+  }
+
+  /** Raises the alert of a stale node with the id under which another observer has raised it. */
+  #continueStale(node: RemoteNode, alert: Alert): void {
+    this.#adoptStale(node, alert);
+    this.#options.publishAlerts([alert]);
+  }
+
+  /**
+   * Another observer publishes an alert about a stale node. It may be changed from the host that raised it, or by the observer that
+   * continues it. Without observing, the alerts that this machine has raised end with those of the observer.
+   */
+  #onPublished(name: string, alert: Alert, sender: Sender | null): void {
+    const { clocks, firstObserver, publishAlerts } = this.#options;
+    const known = this.#published.get(name);
+    const appliance = sender?.appliance ?? null;
+    const mayChange = known && sender && known.sender ? isSameHost(known.sender, sender) : appliance !== null || sender === null;
+    if (!mayChange && (appliance === null || appliance !== firstObserver())) return;
+    const node = this.#nodes.get(name);
+    if (alert.resolved) {
+      if (known?.alert.alert_id === alert.alert_id) this.#published.delete(name);
+      if (this.#isObserving || !node?.staleAlert) return;
+      publishAlerts([{ ...alert, alert_id: node.staleAlert.alert_id }]);
+      node.staleAlert = null;
+      void Promise.all(this.#remove(node));
+      return;
+    }
+    const isValid = alert.alert_id.startsWith(`${name}/${STALE_METRIC}/`) && alert.severity === 'ERROR';
+    if (!isValid || !isPlausible(Date.parse(alert.timestamp), clocks.wallMilliseconds())) return;
+    if (!known && this.#published.size >= MAX_NODES) return;
+    this.#published.set(name, { alert, sender });
+    if (this.#isObserving && node && !node.staleAlert && node.watch.isStale) this.#continueStale(node, alert);
+  }
+
+  /** Once this machine has become the observer that publishes, it continues what its predecessors published, or resolves it. */
+  #continuePublished(now: number): void {
+    const { firstObserver, localNode } = this.#options;
+    const isFirst = this.#isObserving && firstObserver() === localNode;
+    this.#firstSinceSeconds = isFirst ? Math.min(this.#firstSinceSeconds, now) : Number.POSITIVE_INFINITY;
+    // After a start, it takes a while until the other observers are discovered.
+    if (now - this.#firstSinceSeconds < DISCOVERY_SECONDS) return;
+    for (const [name, { alert }] of this.#published) {
+      this.#published.delete(name);
+      const known = this.#nodes.get(name);
+      if (known?.staleAlert?.alert_id === alert.alert_id) continue;
+      const isPresent = known !== undefined && known.address !== null && !known.watch.isStale;
+      const node = known ?? (this.#youngAlerts.take(now) ? this.#watch(name, [], null, newcomerSince(now)) : null);
+      if (node && !node.staleAlert && !isPresent) this.#continueStale(node, alert);
+      else this.#resolve(alert);
+    }
   }
 
   #resolve(alert: Alert): void {

@@ -201,6 +201,7 @@ export class NodeWatch {
   /** Changed in place while statuses keep arriving. */
   #state: { -readonly [Member in keyof StaleState]: StaleState[Member] };
   #graceSeconds: number;
+  #firstAllowedSeconds = FIRST_ALLOWED_SECONDS;
   /** When the last burst began. */
   #arrivedSeconds = Number.NaN;
   /** By arrival times, for a node whose timestamps never increase. */
@@ -236,7 +237,7 @@ export class NodeWatch {
   /** Longest time without a status before the node is stale. */
   get allowedSeconds(): number {
     const { isMeasured, periodSeconds } = this.#period;
-    return (isMeasured ? ALLOWED_PERIODS * periodSeconds : FIRST_ALLOWED_SECONDS) + this.#graceSeconds;
+    return (isMeasured ? ALLOWED_PERIODS * periodSeconds : this.#firstAllowedSeconds) + this.#graceSeconds;
   }
 
   /** When the node becomes stale unless a status arrives; infinite: it is stale, or not expected. */
@@ -259,7 +260,14 @@ export class NodeWatch {
     if (this.#state.lastGoodSeconds === null) this.#state = { ...this.#state, lastGoodSeconds: sinceSeconds };
   }
 
-  /** Continues an open episode of an earlier run. */
+  /** The node vanished from the graph at this time, before a status of it was received: only the grace is left to it. */
+  vanish(atSeconds: number): void {
+    if (this.#state.open) return;
+    this.#firstAllowedSeconds = 0;
+    this.#state = initialStaleState(atSeconds, false);
+  }
+
+  /** Continues an open episode of an earlier run or of another observer. */
   adoptOpen(): void {
     this.#state = { ...this.#state, open: true, goodSinceSeconds: null };
   }

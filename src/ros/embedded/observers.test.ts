@@ -44,7 +44,7 @@ class Fleet {
           onHealthStatus: ({ node_name }) => received.add(node_name),
           onAlert: () => undefined,
           onObserving: (_isObserving, appliances) => {
-            robot.expected = appliances;
+            robot.expected = appliances.map(({ name }) => name);
           },
           onSafeShutdown: async () => null,
         },

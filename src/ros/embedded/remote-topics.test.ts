@@ -30,7 +30,7 @@ t.test('remote messages are received in every namespace and with every offered Q
   await time.pass(1);
   t.same(
     senders,
-    Array.from({ length: 4 }, () => ({ participant: other.prefix, address: '10.0.0.2' })),
+    Array.from({ length: 4 }, () => ({ participant: other.prefix, address: '10.0.0.2', appliance: null })),
   );
   t.same(statuses.map(({ node_name }) => node_name).sort(), ['robot0', 'robot1', 'robot2'], 'each once');
   t.same(statuses[0], { ...STATUS, node_name: statuses[0]?.node_name });
@@ -263,7 +263,7 @@ t.test('another monitor with the same name is a problem until a while after it i
     await time.pass(1);
   }
   t.same(statuses, [], 'it is not taken for ours');
-  t.same([namesakes.length, namesakes[0]], [10, { participant: other.prefix, address: '10.0.0.2' }]);
+  t.same([namesakes.length, namesakes[0]], [10, { participant: other.prefix, address: '10.0.0.2', appliance: null }]);
   t.match(transport.details().problem, /also named here/);
   t.equal(lines.filter((line) => line.includes('same name')).length, 1);
   await time.pass(70);

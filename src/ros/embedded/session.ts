@@ -1,14 +1,13 @@
-import type { Appliance } from '../../core/observer.ts';
 import type { EndpointData } from '../../rtps/discovery/discovery-data.ts';
 import type { LocalWriter } from '../../rtps/endpoints/endpoints.ts';
 import type { Change } from '../../rtps/endpoints/writer.ts';
-import { LIMITS } from '../../rtps/limits.ts';
 import { Participant } from '../../rtps/participant.ts';
 import { type GuidPrefix, prefixOf } from '../../rtps/wire/protocol.ts';
 import { type GraphOptions, type Sender, THIS_HOST } from '../graph.ts';
 import { HEALTH_STATUS } from '../interfaces.generated.ts';
 import { applianceOf, applianceTopic, isApplianceTopic, nodePath } from '../names.ts';
 import type { PublishedTopic } from '../publisher.ts';
+import { Appliances } from './appliances.ts';
 import { nameOf, topicOf, typeHashData } from './dds-names.ts';
 import { type GraphNode, NodeGraph } from './node-graph.ts';
 import { ParameterServices } from './parameter-services.ts';
@@ -21,9 +20,6 @@ export interface SessionOptions extends GraphOptions {
   readonly isObserving: boolean;
 }
 
-/** Limit of the appliances that are present, and of the names of those that vanished. */
-const MAX_APPLIANCES = LIMITS.participants;
-
 /** The last samples of each topic, which a new session takes over from the former one. */
 export type Histories = Readonly<Record<PublishedTopic, readonly Change[]>>;
 
@@ -34,16 +30,20 @@ export class Session implements Joined {
   readonly #writers: Readonly<Record<PublishedTopic, LocalWriter>>;
   readonly #readers: TopicReaders;
   readonly #shutdown: ShutdownServices;
-  /** Other appliances, by their participants. */
-  readonly #appliances = new Map<GuidPrefix, Appliance>();
-  /** Names of appliances that were matched with this one and whose lease has expired; at most MAX_APPLIANCES. */
-  readonly vanished = new Set<string>();
+  readonly appliances: Appliances;
+  #isObserving: boolean;
+  /** The observers whose alerts are read while this appliance does not observe. */
+  #followed: readonly GuidPrefix[] = [];
   readonly #applianceWriter: LocalWriter;
   readonly #parameters: ParameterServices;
   readonly #graph: NodeGraph;
 
-  constructor(options: SessionOptions, participant: SessionParticipant, histories: Histories | null) {
-    const { log } = participant;
+  /** `former`: the session that this one replaces; null: none. */
+  constructor(options: SessionOptions, participant: SessionParticipant, former: Session | null) {
+    const { log, monotonicSeconds } = participant;
+    const histories = former?.histories ?? null;
+    this.appliances = new Appliances(former?.appliances ?? null, monotonicSeconds());
+    this.#isObserving = options.isObserving;
     const { names } = options;
     this.#options = { ...options, log };
     this.#participant = new Participant({
@@ -53,13 +53,13 @@ export class Session implements Joined {
         if (this.#shutdown.addWriter(endpoint)) this.#logOtherServer();
         this.#parameters.onRemoteEndpoint(endpoint);
         this.#addAppliance(endpoint);
-        return !options.isObserving || this.#readers.onRemoteWriter(endpoint);
+        return this.#readers.onRemoteWriter(endpoint);
       },
       onRemoteReader: (endpoint) => this.#parameters.onRemoteEndpoint(endpoint),
-      onRemoteGone: (guid, hasLeft) => {
-        const appliance = this.#appliances.get(prefixOf(guid));
-        if (appliance && !hasLeft && this.vanished.size < MAX_APPLIANCES) this.vanished.add(appliance.name);
-        this.#readers.onRemoteGone(guid, hasLeft);
+      onRemoteGone: (guid, hasLeft) => this.#readers.onRemoteGone(guid, hasLeft),
+      onParticipantGone: (key, hasLeft) => {
+        const gone = this.appliances.remove(key, hasLeft, monotonicSeconds());
+        if (gone) options.listener.onApplianceGone?.(gone.name, gone.hasLeft);
       },
     });
     this.#graph = new NodeGraph(this.#participant, names.namespace);
@@ -87,18 +87,35 @@ export class Session implements Joined {
       log,
     });
     this.#readers = new TopicReaders(this.#participant, {
-      wants: (topic, kind) => this.#wants(topic, kind),
+      wants: (writer, kind) => this.#wants(writer, kind),
       onHealthStatus: (status, { writer }) => options.listener.onHealthStatus(status, this.#senderOf(prefixOf(writer.guid))),
       onAlert: (alert, { writer }) => options.listener.onAlert(alert, this.#senderOf(prefixOf(writer.guid))),
       onPublisherGone: (...gone) => options.listener.onPublisherGone?.(...gone),
       onChange: () => this.#publishGraph(),
       log,
     });
-    if (options.isObserving) {
-      this.#readers.read(topicOf(names.topics.healthStatus), 'health');
-      this.#readers.read(topicOf(names.topics.alerts), 'alert');
-    }
+    if (options.isObserving) this.#readOwnTopics();
     this.#publishGraph();
+  }
+
+  /**
+   * Starts or stops reading remote nodes. While others observe, only their alerts are read, which this appliance continues if it succeeds
+   * them. The participant stays, so that nobody discovers it again.
+   */
+  observe(isObserving: boolean, observers: readonly string[]): void {
+    const followed = isObserving ? [] : this.appliances.participantsOf(observers);
+    if (isObserving === this.#isObserving && followed.join() === this.#followed.join()) return;
+    this.#isObserving = isObserving;
+    this.#followed = followed;
+    this.#readers.restart(isObserving);
+    if (isObserving) this.#readOwnTopics();
+    this.#participant.rediscoverWriters(isObserving ? undefined : followed);
+  }
+
+  #readOwnTopics(): void {
+    const { topics } = this.#options.names;
+    this.#readers.read(topicOf(topics.healthStatus), 'health');
+    this.#readers.read(topicOf(topics.alerts), 'alert');
   }
 
   get participant(): Participant {
@@ -134,30 +151,25 @@ export class Session implements Joined {
     this.#participant.write(this.#writers[topic], payload);
   }
 
-  /** The other appliances on the graph. */
-  appliances(): Appliance[] {
-    for (const prefix of this.#appliances.keys()) if (!this.#participant.hasParticipant(prefix)) this.#appliances.delete(prefix);
-    return [...this.#appliances.values()];
-  }
-
   /** Another appliance with the name of this node; null: none. */
   ownNameSender(): Sender | null {
-    this.appliances();
-    for (const [prefix, { name }] of this.#appliances) if (name === this.#options.localNode) return this.#senderOf(prefix);
-    return null;
+    const [namesake] = this.appliances.participantsOf([this.#options.localNode]);
+    return namesake === undefined ? null : this.#senderOf(namesake);
   }
 
   #senderOf(participant: GuidPrefix): Sender {
+    return { participant, address: this.#addressOf(participant), appliance: this.appliances.nameOf(participant) };
+  }
+
+  #addressOf(participant: GuidPrefix): string {
     const address = this.#participant.locatorsOf(participant)[0]?.address ?? '';
-    return { participant, address: this.#participant.isOwnAddress(address) ? THIS_HOST : address };
+    return this.#participant.isOwnAddress(address) ? THIS_HOST : address;
   }
 
   #addAppliance({ guid, topic }: EndpointData): void {
     const appliance = applianceOf(nameOf(topic));
-    if (!appliance) return;
-    if (this.#appliances.size >= MAX_APPLIANCES) this.appliances();
-    if (this.#appliances.size < MAX_APPLIANCES) this.#appliances.set(prefixOf(guid), appliance);
-    this.vanished.delete(appliance.name);
+    const participant = prefixOf(guid);
+    if (appliance) this.appliances.add(participant, appliance, this.#addressOf(participant), this.#options.monotonicSeconds());
   }
 
   /** Number of other participants that offer the shared name of the safe shutdown. */
@@ -173,7 +185,8 @@ export class Session implements Joined {
   }
 
   /** Whether to read a topic: health statuses and alerts of all namespaces, so that one appliance shows every robot. */
-  #wants(topic: string, kind: Kind): boolean {
+  #wants({ guid, topic }: EndpointData, kind: Kind): boolean {
+    if (!this.#isObserving && !(kind === 'alert' && this.#followed.includes(prefixOf(guid)))) return false;
     const { topics } = this.#options.names;
     const [own, name] = kind === 'health' ? [topics.healthStatus, '/health_status'] : [topics.alerts, '/alerts'];
     return topic === topicOf(own) || (topic.startsWith('rt/') && topic.endsWith(name) && !isApplianceTopic(nameOf(topic)));

@@ -46,9 +46,9 @@ export class ShutdownServices {
     return { writers: this.#servers.map(({ replies }) => replies.guid), readers: this.#servers.map(({ requests }) => requests.guid) };
   }
 
-  /** To be called for each remote writer. True: its participant offers the shared name. */
+  /** To be called for each remote writer. True: its participant offers the shared name, which was not known before. */
   addWriter({ guid, topic }: EndpointData): boolean {
-    if (topic !== this.#sharedReplyTopic) return false;
+    if (topic !== this.#sharedReplyTopic || this.#others.has(prefixOf(guid))) return false;
     this.#others.add(prefixOf(guid));
     return true;
   }

@@ -40,7 +40,7 @@ class Session implements Joined {
       graph.publish([{ name: nodeName, writers: [], readers: [...this.#readers.guids('health'), ...this.#readers.guids('alert')] }]);
     };
     this.#readers = new TopicReaders(this.#participant, {
-      wants: (topic, kind) => {
+      wants: ({ topic }, kind) => {
         const wanted = kind === 'health' ? topics.healthStatus : topics.alerts;
         return wanted === null ? topic.startsWith(topicOf('/')) : topic === topicOf(wanted);
       },

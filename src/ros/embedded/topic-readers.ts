@@ -50,8 +50,8 @@ interface Entry {
 }
 
 export interface TopicReadersOptions {
-  /** Whether to read a topic that has a publisher, by its DDS name. */
-  readonly wants: (topic: string, kind: Kind) => boolean;
+  /** Whether to read what a writer publishes. */
+  readonly wants: (writer: EndpointData, kind: Kind) => boolean;
   readonly onHealthStatus: (status: HealthStatus, received: Received, topic: string) => void;
   readonly onAlert: (alert: Alert, received: Received, topic: string) => void;
   /** The last writer of a participant that sent health statuses of the node was disposed of, or its lease has expired. */
@@ -69,6 +69,7 @@ export class TopicReaders {
   readonly #nodeOfWriter = new Map<Guid, string>();
   readonly #readers = new Map<string, Entry>();
   #announcedCount = 0;
+  #isAnnounced = true;
 
   constructor(participant: Participant, options: TopicReadersOptions) {
     this.#participant = participant;
@@ -81,10 +82,11 @@ export class TopicReaders {
   }
 
   /** Handler of the participant's option of this name: creates a matching reader for the writer of a wanted topic. */
-  onRemoteWriter({ topic, type, qos }: EndpointData): boolean {
-    const kind = (['health', 'alert'] as const).find((one) => type === TYPES[one].ddsName && this.#options.wants(topic, one));
+  onRemoteWriter(writer: EndpointData): boolean {
+    const { qos, topic, type } = writer;
+    const kind = (['health', 'alert'] as const).find((one) => type === TYPES[one].ddsName && this.#options.wants(writer, one));
     if (!kind || isProbeTopic(nameOf(topic))) return true;
-    this.read(topic, kind);
+    if (this.#isAnnounced) this.read(topic, kind);
     return this.#read(topic, kind, offerOf(qos));
   }
 
@@ -97,6 +99,16 @@ export class TopicReaders {
     const participant = prefixOf(guid);
     const hasOther = [...this.#nodeOfWriter].some(([writer, name]) => name === node && writer.startsWith(participant));
     if (!hasOther) this.#options.onPublisherGone?.(node, participant, hasLeft);
+  }
+
+  /** Removes all readers. `isAnnounced`: whether later ones may be announced to all participants, as any subscription is. */
+  restart(isAnnounced: boolean): void {
+    for (const { reader } of this.#readers.values()) this.#participant.removeReader(reader);
+    this.#readers.clear();
+    this.#nodeOfWriter.clear();
+    this.#announcedCount = 0;
+    this.#isAnnounced = isAnnounced;
+    this.#options.onChange();
   }
 
   /** Reads a topic, even if it has no publisher yet. */
@@ -123,13 +135,13 @@ export class TopicReaders {
             onHealthStatus(status, received, topic);
           })
         : this.#sampleHandler(topic, type, alertFrom, (alert, received) => onAlert(alert, received, topic));
-    const isAnnouncedToAll = offer === ANNOUNCED_OFFER && this.#announcedCount < MAX_ANNOUNCED_TO_ALL;
+    const isAnnouncedToAll = this.#isAnnounced && offer === ANNOUNCED_OFFER && this.#announcedCount < MAX_ANNOUNCED_TO_ALL;
     const replaces = this.#announcedReader(topic);
     const reader = this.#participant.createReader({
       topic,
       isAnnouncedToWritersOnly: !isAnnouncedToAll,
       replaces,
-      isFor: (offered) => offerOf(offered) === offer,
+      isFor: (writer) => offerOf(writer.qos) === offer && this.#options.wants(writer, kind),
       type: type.ddsName,
       reliable: offer !== 'best effort',
       transientLocal: offer === 'transient local',

@@ -35,7 +35,7 @@ export class EmbeddedTransport extends GraphPublisher implements RosTransport {
     // The new session takes over the last samples, so that late joiners still get them.
     this.#rejoining = new RejoiningSession<Session>(options, (participant, former) => {
       this.#refusedBefore += former?.participant.refused ?? 0;
-      return new Session({ ...sessionOptions, isObserving: this.#isObserving }, participant, former?.histories ?? null);
+      return new Session({ ...sessionOptions, isObserving: this.#isObserving }, participant, former);
     });
   }
 
@@ -64,7 +64,7 @@ export class EmbeddedTransport extends GraphPublisher implements RosTransport {
 
   observers(): string[] {
     const { localNode, observe } = this.#options;
-    return observersOf([{ name: localNode, mode: observe }, ...(this.#rejoining.session?.appliances() ?? [])]);
+    return observersOf([{ name: localNode, mode: observe }, ...(this.#rejoining.session?.appliances.all() ?? [])]);
   }
 
   #scheduleElection(): void {
@@ -84,16 +84,17 @@ export class EmbeddedTransport extends GraphPublisher implements RosTransport {
     // An appliance that does not observe receives no status from which it could detect the conflict.
     const namesake = session?.ownNameSender() ?? null;
     if (namesake) this.reportConflict(namesake);
-    if (this.#equalElections < EQUAL_ELECTIONS || !session) return;
+    if (!session) return;
+    const isDecided = this.#equalElections >= EQUAL_ELECTIONS;
+    if (isDecided) this.#isObserving = isWanted;
+    session.observe(this.#isObserving, observers);
+    if (!isDecided) return;
     this.#equalElections = 0;
-    this.#isObserving = isWanted;
-    const appliances = [...session.vanished, ...session.appliances().map(({ name }) => name)];
+    const appliances = session.appliances.expected();
     log('notice', isWanted ? 'this appliance observes the remote nodes' : 'another appliance observes the remote nodes', {
       observers,
       appliances: appliances.length,
     });
-    // Remote endpoints without a match are not stored, so they must be discovered again.
-    this.#rejoining.rejoin(isWanted ? 'observation of remote nodes started' : 'observation of remote nodes stopped');
     listener.onObserving?.(isWanted, appliances);
   }
 

@@ -47,8 +47,8 @@ export interface TopicReaderOptions {
    * participants would be most of the traffic.
    */
   readonly isAnnouncedToWritersOnly?: boolean;
-  /** Restricts the writers to match by their offered QoS, where other readers of the topic match the rest; by default no restriction. */
-  readonly isFor?: (offered: Qos) => boolean;
+  /** Restricts the writers to match, where other readers of the topic match the rest; by default no restriction. */
+  readonly isFor?: (writer: EndpointData) => boolean;
   /** A reader of the same topic that this one replaces: it is announced as disposed to participants with a writer for this one. */
   readonly replaces?: LocalReader | null;
   /** May throw: the sample is counted as refused. */
@@ -87,6 +87,8 @@ export interface EndpointsOptions {
   readonly onRemoteGone?: (guid: Guid, hasLeft: boolean) => void;
   /** Called before a remote reader is matched: a writer may be created for it. */
   readonly onRemoteReader?: (endpoint: EndpointData) => void;
+  /** See ParticipantOptions. */
+  readonly onParticipantGone?: (key: GuidPrefix, hasLeft: boolean) => void;
 }
 
 /** When a disposed endpoint is challenged: its last messages have arrived by then. */
@@ -183,10 +185,12 @@ export class Endpoints {
     this.busyReaders.delete(state);
     for (const { guid: writer } of state.writers) {
       state.unmatch(writer);
-      this.#readersOf.set(
-        writer,
-        this.readersFor(ENTITY.UNKNOWN, writer).filter((reader) => reader !== state),
-      );
+      const others = this.#readersOf.get(writer)?.filter((reader) => reader !== state) ?? [];
+      if (others.length > 0) this.#readersOf.set(writer, others);
+      else {
+        this.#options.peers.get(prefixOf(writer))?.matched.delete(writer);
+        this.#unmatch(writer);
+      }
     }
     this.#endAnnouncements(this.#subscriptions, guid);
   }
@@ -212,6 +216,13 @@ export class Endpoints {
       const oldest = this.#ended.shift();
       oldest?.announcer.forget(oldest.instance);
     }
+    this.#options.onWork();
+  }
+
+  /** Has the writers of a participant announced again: those without a reader were not stored, and there may be a reader for them now. */
+  rediscoverWriters({ key }: Peer): void {
+    const [state] = this.#readerStates.get(ENTITY.PUBLICATIONS_READER) as readonly [StatefulReader];
+    state.restart(guidOf(key, ENTITY.PUBLICATIONS_WRITER), this.#options.monotonicSeconds());
     this.#options.onWork();
   }
 
@@ -281,6 +292,7 @@ export class Endpoints {
     this.#retracted.delete(key);
     this.#refused.delete(key);
     for (const guid of gone) this.#options.onRemoteGone?.(guid, hasLeft);
+    this.#options.onParticipantGone?.(key, hasLeft);
     if (gone.length > 0) this.#offerAgain();
   }
 
@@ -414,7 +426,7 @@ export class Endpoints {
     if (isWriter) {
       if (this.#options.onRemoteWriter?.(endpoint) === false) this.#refuse(endpoint, true);
       const policies = [...this.#readers.values()]
-        .filter((reader) => hasTopicAndType(reader, endpoint) && reader.options.isFor?.(endpoint.qos) !== false)
+        .filter((reader) => hasTopicAndType(reader, endpoint) && reader.options.isFor?.(endpoint) !== false)
         .map((reader) => this.#matchReader(reader, endpoint, peer));
       // Incompatibility with one reader is no problem when a second, less demanding reader matches.
       if (!policies.includes(null)) this.#warnOf(policies[0], endpoint, peer);
