@@ -13,6 +13,7 @@ import { findRos } from '../ros/rclnodejs/prepared.ts';
 import { probe } from '../ros/rclnodejs/probe.ts';
 import { isSecurityEnforced } from '../ros/rclnodejs/ros-variables.ts';
 import { judgingParameters } from './judge.ts';
+import { PublishedAlerts } from './published-alerts.ts';
 import { RosGraph } from './ros-graph.ts';
 
 export interface JoinOptions {
@@ -38,11 +39,20 @@ export interface JoinOptions {
 export function joinGraph(options: JoinOptions): RosGraph {
   const { config, environment, log } = options;
   const wallMilliseconds = (): number => options.clocks.wallMilliseconds();
+  const published = new PublishedAlerts(options.dataPath, log);
   const { transport } = config.ros;
   const found = discoverySettings(config.ros, environment);
   if (!found.ok) {
     const off: TransportChoice = { transport: 'off', reason: found.problem, fallback: true, prepared: null };
-    return new RosGraph({ domainId: null, choose: async () => off, create: unreachable, embeddedInstead: false, wallMilliseconds, log });
+    return new RosGraph({
+      domainId: null,
+      choose: async () => off,
+      create: unreachable,
+      embeddedInstead: false,
+      published,
+      wallMilliseconds,
+      log,
+    });
   }
   const { discovery } = found;
   if (transport !== 'off') for (const note of found.notes) log('warning', note);
@@ -59,6 +69,7 @@ export function joinGraph(options: JoinOptions): RosGraph {
       }),
     create: (choice) => create(choice, graph, options),
     embeddedInstead: transport === 'auto' && !circumstances.securityEnforced,
+    published,
     wallMilliseconds,
     log,
   });

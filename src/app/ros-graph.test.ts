@@ -20,7 +20,22 @@ const PROGRESS: ShutdownProgress = {
   timestamp: '2026-01-02T03:04:05.000Z',
 };
 
-function setUp(choice: Partial<TransportChoice>) {
+/** What survives a restart; `earlier`: published by the run before. */
+function publishedAlerts(earlier: readonly Alert[] = []) {
+  const known = new Map<string, Alert>();
+  return {
+    known,
+    read: () => {
+      for (const alert of earlier) known.set(alert.alert_id, alert);
+      return [...earlier];
+    },
+    has: (id: string) => known.has(id),
+    add: async (alert: Alert) => void known.set(alert.alert_id, alert),
+    flush: async () => undefined,
+  };
+}
+
+function setUp(choice: Partial<TransportChoice>, published = publishedAlerts()) {
   const sent: string[] = [];
   const alerts: Alert[] = [];
   const lists: { timestamp: string; ids: string[] }[] = [];
@@ -41,6 +56,7 @@ function setUp(choice: Partial<TransportChoice>) {
     choose: async () => ({ transport: 'embedded', reason: 'asked for', fallback: false, prepared: null, ...choice }),
     create: async () => transport,
     embeddedInstead: false,
+    published,
     wallMilliseconds: () => 1_767_323_045_006,
     log: () => undefined,
   });
@@ -183,6 +199,42 @@ t.test('every open alert is published in one list: on joining, and once after ch
   t.same(lists[2]?.ids.length, 29, 'a change is published before the end');
 });
 
+t.test('alerts of an earlier run are published again after a restart, as they are then', async (t) => {
+  const { alerts, graph, lists } = setUp({}, publishedAlerts([alertOf(1), alertOf(2), alertOf(3)]));
+  t.same(graph.restore(), [alertOf(1), alertOf(2), alertOf(3)]);
+  graph.publishAlert(alertOf(1, 96));
+  graph.publishAlert(alertOf(2, 20, true));
+  // More changes than are kept until the graph is joined.
+  for (let n = 10; n < 20; n += 1) for (const resolved of [false, true]) graph.publishAlert(alertOf(n, 95, resolved));
+  await started(graph);
+  const received = late(alerts);
+  t.same(received.get(alertOf(1).alert_id), alertOf(1, 96));
+  t.same(received.get(alertOf(2).alert_id), alertOf(2, 20, true));
+  t.same(received.get(alertOf(3).alert_id), alertOf(3), 'open until the store shows otherwise');
+  t.same(lists[0]?.ids.toSorted(), [alertOf(1).alert_id, alertOf(3).alert_id]);
+});
+
+t.test('more resolutions than a late subscriber receives take turns after the graph was joined, for a while', async (t) => {
+  mock.timers.enable({ apis: ['setTimeout'] });
+  t.teardown(() => mock.timers.reset());
+  const earlier = Array.from({ length: 25 }, (_, n) => alertOf(n));
+  const { alerts, graph } = setUp({}, publishedAlerts(earlier));
+  graph.restore();
+  for (let n = 0; n < 25; n += 1) graph.publishAlert(alertOf(n, 20, true));
+  await started(graph);
+  const seen = new Set<string>();
+  for (let second = 0; second < 25; second += 1) {
+    graph.publishHealth(healthAt(second));
+    for (const id of late(alerts).keys()) seen.add(id);
+  }
+  t.equal(seen.size, 25);
+  t.ok(alerts.every(({ resolved }) => resolved));
+  mock.timers.tick(30_000);
+  const before = alerts.length;
+  for (let second = 30; second < 60; second += 1) graph.publishHealth(healthAt(second));
+  t.equal(alerts.length, before);
+});
+
 t.test('a list contains at most 512 alerts; the least severe ones are left out', async (t) => {
   mock.timers.enable({ apis: ['setTimeout'] });
   t.teardown(() => mock.timers.reset());
@@ -224,6 +276,7 @@ t.test('an unexpected error while joining is the reason for being off the graph'
     choose: () => Promise.reject(new Error('EACCES: permission denied')),
     create: () => t.fail('no transport was chosen') as never,
     embeddedInstead: true,
+    published: publishedAlerts(),
     wallMilliseconds: () => 0,
     log: () => undefined,
   });

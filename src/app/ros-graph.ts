@@ -1,11 +1,13 @@
 import { type Alert, worstFirst } from '../core/alerts/alert.ts';
 import type { HealthStatus } from '../core/health-status.ts';
+import { nullAfterTimeout } from '../core/platform/timeout.ts';
 import type { Log, Publisher } from '../core/ports.ts';
 import type { ShutdownProgress } from '../core/shutdown/shutdown.ts';
 import { isoUtc, retryPauseMs } from '../core/time/time.ts';
 import type { StatusDocument } from '../http/api/schema.ts';
 import type { TransportChoice } from '../ros/choose.ts';
 import { DEPTH, type RosTransport, TOPIC_DEPTH } from '../ros/graph.ts';
+import type { PublishedAlerts } from './published-alerts.ts';
 
 type RosState = StatusDocument['ros'];
 
@@ -16,6 +18,7 @@ export interface RosGraphOptions {
   readonly create: (choice: TransportChoice) => Promise<RosTransport>;
   /** Whether the embedded participant takes over if rclnodejs fails. */
   readonly embeddedInstead: boolean;
+  readonly published: Pick<PublishedAlerts, 'read' | 'has' | 'add' | 'flush'>;
   readonly wallMilliseconds: () => number;
   readonly log: Log;
 }
@@ -27,6 +30,10 @@ export interface RosGraphOptions {
 const SHUTDOWN_PAUSE_MS = 50;
 /** Delay of /open_alerts after a change, so that alerts that change together are published in one list. */
 const OPEN_ALERTS_MS = 200;
+/** Longest wait of an alert for the disk before it is published. */
+const RECORD_SECONDS = 0.5;
+/** How long resolutions from before the graph was joined are published in turn with open alerts, so that discovery is over by then. */
+const MISSED_RESOLUTIONS_MS = 30_000;
 /** Limit of the alerts on /open_alerts: those about as many nodes as are observed at most, in about 90 kB. */
 const MAX_OPEN_ALERTS = 512;
 
@@ -49,8 +56,11 @@ export class RosGraph implements Publisher {
   /** Messages handed to a transport; compared with the samples taken and those received by a subscriber, this locates losses. */
   #healthPublished = 0;
   #alertsPublished = 0;
-  /** Open alerts that this machine publishes, in the order of their last publication. */
-  readonly #open = new Map<string, Alert>();
+  /**
+   * Alerts that late subscribers must receive, in the order of their last publication: the open ones that this machine publishes and, for a
+   * while after the graph was joined, resolutions of alerts that an earlier run has published.
+   */
+  readonly #held = new Map<string, Alert>();
   #openAlertsTimer: NodeJS.Timeout | null = null;
   /** Ids of the alerts in the last messages on /alerts, which a late subscriber receives. */
   readonly #recent: string[] = [];
@@ -65,6 +75,26 @@ export class RosGraph implements Publisher {
 
   constructor(options: RosGraphOptions) {
     this.#options = options;
+  }
+
+  /** Loads and returns the alerts that an earlier run has published and that subscribers may hold as open. */
+  restore(): Alert[] {
+    const published = this.#options.published.read();
+    for (const alert of published) this.#held.set(alert.alert_id, alert);
+    return published;
+  }
+
+  /**
+   * Records an alert before it is published for the first time, so that its resolution is published also if this process is killed in
+   * between. Resolves once that is written, or after half a second.
+   */
+  async recordPublication(alert: Alert): Promise<void> {
+    if (this.#transport) await nullAfterTimeout(RECORD_SECONDS, this.#options.published.add(alert));
+  }
+
+  /** Whether subscribers of /alerts may hold the alert as open. */
+  hasPublished(id: string): boolean {
+    return this.#options.published.has(id);
   }
 
   /** Begins to join; the result is logged and in `state`. */
@@ -82,6 +112,7 @@ export class RosGraph implements Publisher {
     for (const progress of this.#shutdownQueue.splice(0)) transport?.publishShutdown(progress);
     this.#transport = null;
     await transport?.stop();
+    await this.#options.published.flush();
   }
 
   /** Why this node, or its safe shutdown service, is not on the graph although the configuration enables it; null: it is, or is to be off. */
@@ -116,17 +147,17 @@ export class RosGraph implements Publisher {
     else keep(this.#early?.health, status, DEPTH);
     // A late subscriber receives fewer alerts than are open, so they are published again in turn, one per second.
     const second = status.timestamp.slice(0, 19);
-    if (this.#open.size <= DEPTH || second === this.#republished) return;
+    if (this.#held.size <= DEPTH || second === this.#republished) return;
     this.#republished = second;
     this.#republishOldest();
   }
 
   publishAlert(alert: Alert): void {
-    this.#open.delete(alert.alert_id);
-    if (!alert.resolved) this.#open.set(alert.alert_id, alert);
+    this.#held.delete(alert.alert_id);
+    if (!alert.resolved || (!this.#transport && this.hasPublished(alert.alert_id))) this.#held.set(alert.alert_id, alert);
     if (this.#transport) this.#handAlert(this.#transport, alert);
     else keep(this.#early?.alerts, alert, DEPTH);
-    this.#republishOpen();
+    this.#republishHeld();
     if (this.#transport) this.#openAlertsTimer ??= setTimeout(() => this.#publishOpenAlerts(), OPEN_ALERTS_MS);
   }
 
@@ -186,25 +217,27 @@ export class RosGraph implements Publisher {
     this.#early = null;
     for (const status of early?.health ?? []) this.#handHealth(transport, status);
     for (const alert of early?.alerts ?? []) this.#handAlert(transport, alert);
-    this.#republishOpen();
+    this.#republishHeld();
     this.#publishOpenAlerts();
+    setTimeout(() => this.#releaseResolved(), MISSED_RESOLUTIONS_MS).unref();
     for (const progress of early?.shutdown ?? []) this.publishShutdown(progress);
   }
 
-  /**
-   * Publishes an open alert again, unchanged, that is no longer among the last messages, so that a late subscriber receives every open
-   * one.
-   */
-  #republishOpen(): void {
-    while (this.#open.size <= DEPTH && this.#republishOldest());
+  /** Publishes an alert again, unchanged, that is no longer among the last messages, so that a late subscriber receives every open one. */
+  #republishHeld(): void {
+    while (this.#held.size <= DEPTH && this.#republishOldest());
   }
 
-  /** False: all open alerts are still among the last messages. */
+  #releaseResolved(): void {
+    for (const [id, { resolved }] of this.#held) if (resolved) this.#held.delete(id);
+  }
+
+  /** False: all of them are still among the last messages. */
   #republishOldest(): boolean {
-    const [oldest] = this.#open.values();
+    const [oldest] = this.#held.values();
     if (!oldest || !this.#transport || this.#recent.includes(oldest.alert_id)) return false;
-    this.#open.delete(oldest.alert_id);
-    this.#open.set(oldest.alert_id, oldest);
+    this.#held.delete(oldest.alert_id);
+    this.#held.set(oldest.alert_id, oldest);
     this.#handAlert(this.#transport, oldest);
     return true;
   }
@@ -213,7 +246,7 @@ export class RosGraph implements Publisher {
   #publishOpenAlerts(): void {
     if (this.#openAlertsTimer) clearTimeout(this.#openAlertsTimer);
     this.#openAlertsTimer = null;
-    const open = [...this.#open.values()].sort((a, b) => worstFirst(a.severity, b.severity));
+    const open = [...this.#held.values()].filter(({ resolved }) => !resolved).sort((a, b) => worstFirst(a.severity, b.severity));
     this.#transport?.publishOpenAlerts(open.slice(0, MAX_OPEN_ALERTS), isoUtc(this.#options.wallMilliseconds()));
   }
 
@@ -232,6 +265,7 @@ export class RosGraph implements Publisher {
     transport.publishAlert(alert);
     this.#alertsPublished += 1;
     keep(this.#recent, alert.alert_id, DEPTH);
+    void this.#options.published.add(alert);
   }
 
   #disable(reason: string, isUnintended: boolean): void {

@@ -22,7 +22,7 @@ import type { Log, Publisher } from '../core/ports.ts';
 import type { ShutdownAction, ShutdownProgress } from '../core/shutdown/shutdown.ts';
 import type { ServiceManager } from '../core/supervision.ts';
 import { ClockCheck, type ClockCorrection, type ClockEvent, correctionOf } from '../core/time/clock-watch.ts';
-import type { Clocks } from '../core/time/time.ts';
+import { type Clocks, isoUtc } from '../core/time/time.ts';
 import { RestServer, restAnswers } from '../http/server.ts';
 import type { GraphNames } from '../ros/graph.ts';
 import { monitorName } from '../ros/names.ts';
@@ -113,8 +113,8 @@ export class Service {
   #shutdownProgress: ShutdownProgress | null = null;
   /** Open alerts about remote nodes that another observer publishes on the graph. */
   readonly #unpublishedAlerts = new Map<string, Alert>();
-  /** Open alerts about remote nodes that this process has published on the graph. */
-  readonly #publishedAlertIds = new Set<string>();
+  /** Alerts of an earlier run that subscribers may hold as open; empty once they are published as they are now. */
+  #publishedBefore: readonly Alert[] = [];
   /** Serializes alert changes: each is stored and published before the next one. */
   #alerting: Promise<void> = Promise.resolve();
 
@@ -284,7 +284,9 @@ export class Service {
       this.#live.addNames(past.nodes);
       for (const alert of past.openAlerts) this.#live.setAlert(alert);
       if (past.openAlerts.length > 0) log('notice', 'open alerts restored', { count: past.openAlerts.length });
+      this.#publishedBefore = this.#ros.restore();
       this.#republishOpenAlerts(past.openAlerts);
+      if (this.#store.error === null) void this.#publishMissedResolutions(past.openAlerts);
       this.#publishAlerts(this.#judge.begin(past, clocks.monotonicSeconds(), clocks.wallMilliseconds()));
       this.#remoteNodes.start(past);
       await this.#control.start();
@@ -346,7 +348,24 @@ export class Service {
   /** Republishes the open alerts raised by this machine, so that subscribers that join after a restart receive them. */
   #republishOpenAlerts(openAlerts: readonly Alert[]): void {
     for (const alert of openAlerts) {
-      if (raisedBy(alert, this.#rules.nodeName) !== 'other') this.#publishOnGraph(alert);
+      if (raisedBy(alert, this.#rules.nodeName) !== 'other') this.#alerting = this.#alerting.then(() => this.#publishOnGraph(alert));
+    }
+  }
+
+  /**
+   * Publishes the resolution of alerts that an earlier run has published and that are not open any more: resolved while this machine was not
+   * on the graph, or just before it was killed. Alerts under a former name of this machine count as resolved.
+   */
+  async #publishMissedResolutions(openAlerts: readonly Alert[]): Promise<void> {
+    const isOpen = new Set(openAlerts.filter((alert) => raisedBy(alert, this.#rules.nodeName) !== 'other').map(({ alert_id }) => alert_id));
+    const published = this.#publishedBefore;
+    this.#publishedBefore = [];
+    for (const alert of published) {
+      if (isOpen.has(alert.alert_id)) continue;
+      const nowMs = this.#options.clocks.wallMilliseconds();
+      const asked = { id: alert.alert_id, node: null, severity: null, metric: null, resolved: true, range: null, changes: false };
+      const found = await this.#store.alerts({ ...asked, limit: 1, after: null, nowMs }).catch(() => null);
+      this.#ros.publishAlert(found?.alerts[0] ?? { ...alert, timestamp: isoUtc(nowMs), resolved: true });
     }
   }
 
@@ -368,8 +387,7 @@ export class Service {
     this.#live.setStatus(status, sample.monotonicSeconds, 1 / this.#options.config.publish_frequency);
     this.#rate.count(sample.monotonicSeconds);
     for (const publisher of this.#publishers) publisher.publishHealth(status, line, cursor);
-    if (this.#unpublishedAlerts.size > 0 && this.#isFirstObserver())
-      for (const alert of this.#unpublishedAlerts.values()) this.#publishOnGraph(alert);
+    if (this.#unpublishedAlerts.size > 0 && this.#isFirstObserver()) this.#alerting = this.#alerting.then(() => this.#publishUnpublished());
     this.#lastSampleSeconds = this.#options.clocks.monotonicSeconds();
     this.#firstSample.resolve();
   }
@@ -389,7 +407,7 @@ export class Service {
     this.#alerting = this.#alerting.then(async () => {
       for (const alert of await this.#store.correctAlerts(correction)) {
         this.#rest.events.publishAlert(alert, null);
-        this.#publishOnGraph(alert);
+        await this.#publishOnGraph(alert);
       }
     });
   }
@@ -412,23 +430,27 @@ export class Service {
     const fields = { metric, value, threshold, alert_id, ...(problem ? { problem } : {}) };
     this.#options.log(level, alert.resolved ? 'alert resolved' : `alert ${severity}`, fields);
     this.#rest.events.publishAlert(alert, cursor);
-    this.#publishOnGraph(alert);
+    await this.#publishOnGraph(alert);
     this.#supervision.beat(); // The status line contains the number of open alerts.
   }
 
   /** Among the observers of a stale node only the first publishes the alert on the graph; if it becomes stale too, the next one does. */
-  #publishOnGraph(alert: Alert): void {
+  async #publishOnGraph(alert: Alert): Promise<void> {
     const { alert_id, resolved } = alert;
     const isOwn = raisedBy(alert, this.#rules.nodeName) !== 'observer';
-    if (!isOwn && !this.#publishedAlertIds.has(alert_id) && !this.#isFirstObserver()) {
+    if (!isOwn && !this.#ros.hasPublished(alert_id) && !this.#isFirstObserver()) {
       if (resolved) this.#unpublishedAlerts.delete(alert_id);
       else this.#unpublishedAlerts.set(alert_id, alert);
       return;
     }
     this.#unpublishedAlerts.delete(alert_id);
-    if (!isOwn && !resolved) this.#publishedAlertIds.add(alert_id);
-    if (resolved) this.#publishedAlertIds.delete(alert_id);
+    // An open alert of this machine itself is published again after a restart in any case, and resolved then.
+    if (!isOwn && !resolved) await this.#ros.recordPublication(alert);
     this.#ros.publishAlert(alert);
+  }
+
+  async #publishUnpublished(): Promise<void> {
+    for (const alert of this.#unpublishedAlerts.values()) await this.#publishOnGraph(alert);
   }
 
   #isFirstObserver(): boolean {
@@ -444,6 +466,7 @@ export class Service {
   #onLateOpen(openAlerts: readonly Alert[], remoteNodes: readonly KnownNode[]): void {
     for (const alert of openAlerts) if (isAboutRemoteNode(alert, this.#rules.nodeName)) this.#live.setAlert(alert);
     this.#remoteNodes.adopt(openAlerts, remoteNodes);
+    void this.#publishMissedResolutions(openAlerts);
     this.#publishAlerts(this.#judge.adopt(openAlerts, this.#options.clocks.wallMilliseconds()));
     for (const alert of [...this.#judge.openAlerts(), ...this.#remoteNodes.openAlerts()]) this.#live.setAlert(alert);
   }

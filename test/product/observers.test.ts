@@ -1,6 +1,6 @@
 import t from 'tap';
 import type { Alert } from '../../src/core/alerts/alert.ts';
-import { ALERT } from '../../src/ros/interfaces.generated.ts';
+import { ALERT, ALERT_ARRAY } from '../../src/ros/interfaces.generated.ts';
 import { LoopbackParticipant } from '../../testkit/dds/loopback.ts';
 import { temporaryFolder } from '../../testkit/folder.ts';
 import { reserveDomain } from '../../testkit/network/domain.ts';
@@ -8,6 +8,8 @@ import { NO_ROS } from '../../testkit/network/this-machine.ts';
 import { type StatusDocument, startIn } from '../../testkit/service/rest.ts';
 import type { RunningService } from '../../testkit/service/service.ts';
 import { until } from '../../testkit/wait.ts';
+
+t.jobs = 2;
 
 t.test('of several appliances that miss a robot one publishes the alert on the graph, and all of them show it', async (t) => {
   const domain = await reserveDomain(t);
@@ -48,3 +50,66 @@ t.test('of several appliances that miss a robot one publishes the alert on the g
   );
   await back.end();
 });
+
+/** An observer between the ERROR about a node and the return of the node, which is the first observer from then on. */
+const INTERRUPTIONS: readonly {
+  readonly name: string;
+  /** A newcomer is forgotten when the observer is restarted, which resolves its alert. */
+  readonly isNewcomer?: boolean;
+  readonly run: (restart: () => Promise<void>, bringBack: () => Promise<void>) => Promise<void>;
+}[] = [
+  { name: 'killed and restarted before the node returns', run: (restart, bringBack) => restart().then(bringBack) },
+  { name: 'killed, and restarted after the node has returned', run: (restart, bringBack) => bringBack().then(restart) },
+  { name: 'killed, and forgets a newcomer by that', isNewcomer: true, run: (restart, bringBack) => restart().then(bringBack) },
+];
+
+for (const { isNewcomer = false, name, run } of INTERRUPTIONS) {
+  t.test(`an observer that is ${name} resolves the alert for every subscriber`, async (t) => {
+    const domain = await reserveDomain(t);
+    const folder = temporaryFolder(t);
+    const start = (node_name: string, inFolder: string): Promise<RunningService> =>
+      startIn(t, inFolder, {
+        config: {
+          node_name,
+          publish_frequency: 5,
+          alerts: { raise_after_seconds: 3600, node_grace_seconds: 5 },
+          ros: { transport: 'embedded', domain_id: domain, discovery_range: 'LOCALHOST' },
+          ...(isNewcomer ? {} : { ops: { check: { nodes: ['a'] } } }),
+        },
+        environment: NO_ROS,
+      });
+    const subscriber = (): LoopbackParticipant => new LoopbackParticipant(t, domain);
+    const lasting = subscriber();
+    const published = lasting.read<Alert>('/alerts', ALERT);
+    await lasting.start();
+    let observer = await start('b', folder);
+    const robotFolder = temporaryFolder(t);
+    const robot = await start('a', robotFolder);
+    await observer.until<StatusDocument>('/status', ({ nodes }) => nodes.filter(({ timestamp }) => timestamp !== null).length === 2);
+    await robot.end('SIGKILL');
+    const { message: raised } = await until('the alert on the graph', () => published.samples[0]);
+    t.match(raised, { metric: 'health_status', resolved: false });
+    await observer.end('SIGKILL');
+    await run(
+      async () => {
+        observer = await start('b', folder);
+      },
+      async () => {
+        await start('a', robotFolder);
+      },
+    );
+    await observer.until<{ count: number }>('/alerts?node=a&resolved=false', ({ count }) => count === 0);
+    await until('the resolution on the graph', () => published.samples.some(({ message }) => message.resolved));
+    const changes = published.samples.map(({ message }) => `${message.alert_id} ${message.timestamp} ${message.resolved}`);
+    t.equal(new Set(changes).size, 2, 'raised once, resolved once');
+    t.equal(published.samples.at(-1)?.message.alert_id, raised.alert_id);
+
+    const late = subscriber();
+    const [changesThen, lists] = [late.read<Alert>('/alerts', ALERT), late.read<{ alerts: Alert[] }>('/open_alerts', ALERT_ARRAY)];
+    await late.start();
+    await until('the lists of both', () => new Set(lists.samples.map(({ writer }) => writer)).size === 2);
+    await until('what is kept', () => changesThen.samples.some(({ message }) => message.resolved));
+    t.equal(changesThen.samples.at(-1)?.message.resolved, true, 'the last change that a late subscriber receives');
+    for (const { message } of lists.samples) t.same(message.alerts, []);
+  });
+}
