@@ -50,6 +50,7 @@ const GRAPH: GraphOptions = {
   localNode: 'health_monitor',
   observe: 'always',
   parameters: () => [],
+  publishSeconds: 1,
   diagnostics: () => {
     throw new Error('unexpected subscriber of /diagnostics');
   },

@@ -65,6 +65,7 @@ class Robot {
       observe: options.observe ? 'always' : 'never',
       parameters: () => [],
       diagnostics: () => ({ hostname: space, thresholds: THRESHOLDS, openAlerts: [], isExpected: () => true }),
+      publishSeconds: 1,
       log: () => {},
       monotonicSeconds: () => performance.now() / 1000,
       wallMilliseconds: () => Date.now(),

@@ -87,6 +87,7 @@ function graphOptions(
     observe: config.ros.observe,
     diagnostics: () => ({ hostname: hostname(), thresholds: thresholds(), openAlerts: openAlerts(), isExpected }),
     parameters: () => judgingParameters(currentConfig()),
+    publishSeconds: 1 / config.publish_frequency,
     log,
     monotonicSeconds: () => clocks.monotonicSeconds(),
   };

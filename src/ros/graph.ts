@@ -112,6 +112,8 @@ export interface GraphOptions {
   readonly diagnostics: () => DiagnosticContext;
   /** What judges now, in the order of the configuration. */
   readonly parameters: () => readonly RosParameter[];
+  /** Period of the health statuses. */
+  readonly publishSeconds: number;
   readonly log: Log;
   readonly monotonicSeconds: () => number;
 }
@@ -146,6 +148,15 @@ export const TOPIC_DEPTH: Readonly<Record<keyof GraphNames['topics'], number>> =
   shutdownStatus: 200,
   diagnostics: DEPTH,
 };
+
+/**
+ * Deadline and liveliness lease that are offered for /health_status, in seconds and whole milliseconds. A deadline of two periods
+ * tolerates one lost or late status. The lease is longer, so that the loss of a robot can be told from a late status.
+ */
+export function healthQos(publishSeconds: number): { readonly deadlineSeconds: number; readonly livelinessLeaseSeconds: number } {
+  const periods = (count: number): number => Math.ceil(count * publishSeconds * 1000) / 1000;
+  return { deadlineSeconds: Math.max(1, periods(2)), livelinessLeaseSeconds: Math.max(5, periods(3)) };
+}
 
 /** A transport to the ROS 2 graph. Messages published before `start` or after `stop` are dropped. */
 export interface RosTransport {

@@ -2,7 +2,7 @@ import t, { type Test } from 'tap';
 import { only } from './testing/dissect.ts';
 import { ForgedParticipant } from './testing/forged-participant.ts';
 import { type Flight, type MemoryNetwork, Wire } from './testing/memory-network.ts';
-import { participantOn } from './testing/participants.ts';
+import { participantOn, type TestParticipant, writerOf } from './testing/participants.ts';
 import { VirtualTime } from './testing/virtual-time.ts';
 import { ackNack, header } from './wire/message-writer.ts';
 import { BUILTIN_ENDPOINTS, ENTITY, entityOf, READS_LIVELINESS, VENDOR } from './wire/protocol.ts';
@@ -13,6 +13,7 @@ interface Rig {
   readonly time: VirtualTime;
   readonly network: MemoryNetwork;
   readonly stranger: ForgedParticipant;
+  readonly participant: TestParticipant;
   /** Heartbeats for the forged participant's reader of liveliness messages since the last call. */
   heartbeats(): { readonly first: number; readonly last: number }[];
   /** The forged participant's reader acknowledges all below 1, and may request a heartbeat. */
@@ -37,6 +38,7 @@ async function rig(t: Test): Promise<Rig> {
     time,
     network,
     stranger,
+    participant,
     heartbeats: () => {
       const sent = flights.splice(0).filter(({ to }) => to === ADDRESS);
       return only(
@@ -79,4 +81,28 @@ t.test('a participant without such a reader gets none', async (t) => {
   network.inject(announcement(stranger, BUILTIN_ENDPOINTS), ADDRESS, true);
   await time.pass(5);
   t.same(heartbeats(), []);
+});
+
+t.test('readers that request more than the offered deadline or lease are not matched, and the policy is logged', async (t) => {
+  const { time, network, stranger, participant } = await rig(t);
+  const { guid, state } = writerOf(participant, { deadlineSeconds: 2, livelinessLeaseSeconds: 5 });
+  network.inject(stranger.announcement(), ADDRESS, true);
+  await time.pass(1);
+  const requests = [
+    {},
+    { deadlineSeconds: 2, livelinessLeaseSeconds: 5 },
+    { deadlineSeconds: 60 },
+    { deadlineSeconds: 1.999 },
+    { livelinessLeaseSeconds: 4.999 },
+  ];
+  for (const [i, request] of requests.entries()) {
+    network.inject(stranger.heartbeat(ENTITY.SUBSCRIPTIONS_WRITER, 1, i + 1), ADDRESS, false);
+    network.inject(stranger.endpoint(false, i + 1, request), ADDRESS, false);
+  }
+  t.same(
+    state.readers.map((reader) => reader.guid),
+    [1, 2, 3].map((key) => stranger.guid(false, key)),
+    guid,
+  );
+  t.match(participant.lines, [/incompatible QoS: not matched .*DEADLINE/]);
 });

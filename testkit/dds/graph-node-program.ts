@@ -56,6 +56,7 @@ const transport = new EmbeddedTransport({
   },
   localNode: options.localNode ?? 'health_monitor',
   observe: (options.observe ?? true) ? 'always' : 'never',
+  publishSeconds: options.publishSeconds ?? 1,
   ...(options.leaseSeconds === undefined ? {} : { leaseSeconds: options.leaseSeconds }),
   parameters: () => [],
   diagnostics: () => CONTEXT,

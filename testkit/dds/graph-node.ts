@@ -23,6 +23,8 @@ export interface NodeOptions {
   readonly localNode?: string;
   /** Whether it receives statuses and alerts of others; true by default. */
   readonly observe?: boolean;
+  /** Period of the statuses, which decides the deadline and the lease that it offers; 1 by default. */
+  readonly publishSeconds?: number;
   /** Participant lease that it announces; the default is that of the service. */
   readonly leaseSeconds?: number;
   /** Delay before the reply to a call of /safe_shutdown. */

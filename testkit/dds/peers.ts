@@ -63,6 +63,10 @@ export interface PeerEvents {
   instance: { readonly topic: string; readonly writer: string | null; readonly state: 'disposed' | 'no_writers' };
   /** Samples that the reader detected as lost. */
   lost: { readonly topic: string; readonly total: number };
+  /** A sample was late by the requested deadline; `total` counts every period without one. */
+  deadline_missed: { readonly topic: string; readonly total: number };
+  /** Numbers of matched writers that are alive, and of those that have let their lease expire. */
+  liveliness: { readonly topic: string; readonly alive: number; readonly not_alive: number };
   written: { readonly topic: string; readonly number: number };
   /** call: the server was found, or was not found before the timeout. `service_id` is the id that a Cyclone DDS server announces. */
   service_matched: { readonly client: number; readonly match_ms: number; readonly guid: string; readonly service_id?: string };

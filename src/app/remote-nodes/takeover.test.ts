@@ -110,6 +110,7 @@ class Robot {
       localNode: name,
       observe: 'auto',
       parameters: () => [],
+      publishSeconds: 1,
       diagnostics: () => ({
         hostname: name,
         openAlerts: [],

@@ -51,6 +51,7 @@ class Fleet {
         localNode: name,
         observe,
         parameters: () => [],
+        publishSeconds: 1,
         diagnostics: () => ({
           hostname: name,
           openAlerts: [],

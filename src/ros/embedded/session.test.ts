@@ -22,6 +22,7 @@ t.test('a participant that vanishes under one name after the other does not fill
       listener: { onHealthStatus: () => undefined, onAlert: () => undefined, onSafeShutdown: null },
       localNode: 'here',
       observe: 'auto',
+      publishSeconds: 1,
       isObserving: true,
       parameters: () => [],
       diagnostics: () => {

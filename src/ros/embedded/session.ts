@@ -63,7 +63,7 @@ export class Session implements Joined {
       },
     });
     this.#graph = new NodeGraph(this.#participant, names.namespace);
-    const writer = (topic: PublishedTopic): LocalWriter => createTopicWriter(this.#participant, names, topic, histories?.[topic] ?? []);
+    const writer = (topic: PublishedTopic): LocalWriter => createTopicWriter(this.#participant, options, topic, histories?.[topic] ?? []);
     this.#writers = {
       healthStatus: writer('healthStatus'),
       alerts: writer('alerts'),

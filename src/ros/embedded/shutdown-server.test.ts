@@ -33,6 +33,7 @@ function rig(t: Test) {
     localNode: 'health_monitor',
     observe: 'always',
     parameters: () => [],
+    publishSeconds: 1,
     diagnostics: () => {
       throw new Error('it publishes none');
     },

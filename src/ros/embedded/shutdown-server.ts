@@ -63,7 +63,7 @@ class ShutdownSession implements Joined {
     });
     this.#shutdown = new ShutdownServices(this.#participant, { ...options, log });
     this.#parameters = new ParameterServices({ ...options, nodes: [node], participant: this.#participant, log });
-    this.#status = createTopicWriter(this.#participant, names, 'shutdownStatus', former ? former.#status.state.history : []);
+    this.#status = createTopicWriter(this.#participant, options, 'shutdownStatus', former ? former.#status.state.history : []);
     const { readers, writers } = this.#shutdown.endpoints;
     const graph = { name: names.nodes.safeShutdown, readers, writers: [this.#status.guid, ...writers] };
     new NodeGraph(this.#participant, names.namespace).publish([graph]);

@@ -1,7 +1,7 @@
 import type { LocalWriter } from '../../rtps/endpoints/endpoints.ts';
 import type { Change } from '../../rtps/endpoints/writer.ts';
 import type { Participant } from '../../rtps/participant.ts';
-import { type GraphNames, TOPIC_DEPTH } from '../graph.ts';
+import { type GraphOptions, healthQos, TOPIC_DEPTH } from '../graph.ts';
 import { ALERT, ALERT_ARRAY, DIAGNOSTIC_ARRAY, HEALTH_STATUS, SHUTDOWN_STATUS } from '../interfaces.generated.ts';
 import type { MessageType } from '../interfaces.ts';
 import type { PublishedTopic } from '../publisher.ts';
@@ -19,17 +19,18 @@ const TOPICS: Readonly<Record<PublishedTopic, { readonly type: MessageType; read
 /** Creates the writer of a topic. `history`: the samples of the writer that it replaces, so that late joiners still get them. */
 export function createTopicWriter(
   participant: Participant,
-  { topics }: GraphNames,
+  { names, publishSeconds }: Pick<GraphOptions, 'names' | 'publishSeconds'>,
   topic: PublishedTopic,
   history: readonly Change[],
 ): LocalWriter {
   const { type, transientLocal } = TOPICS[topic];
   const writer = participant.createWriter({
-    topic: topicOf(topics[topic]),
+    topic: topicOf(names.topics[topic]),
     type: type.ddsName,
     transientLocal,
     depth: TOPIC_DEPTH[topic],
     isPeriodic: topic === 'healthStatus' || topic === 'diagnostics',
+    ...(topic === 'healthStatus' ? healthQos(publishSeconds) : {}),
     userData: typeHashData(type),
   });
   for (const { payload, timestampMs } of history) participant.write(writer, payload, { timestampMs });

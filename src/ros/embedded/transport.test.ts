@@ -1,4 +1,5 @@
 import t from 'tap';
+import type { EndpointData } from '../../rtps/discovery/discovery-data.ts';
 import { LEASE_SECONDS } from '../../rtps/participant.ts';
 import type { Flight } from '../../rtps/testing/memory-network.ts';
 import { participantOn } from '../../rtps/testing/participants.ts';
@@ -203,6 +204,30 @@ t.test(
     );
   },
 );
+
+t.test('statuses are offered with a deadline and a lease by their period, and nothing else is', async (t) => {
+  for (const [publishSeconds, deadlineSeconds, livelinessLeaseSeconds] of [
+    [0.001, 1, 5],
+    [1, 2, 5],
+    [1 / 0.7, 2.858, 5],
+    [10, 20, 30],
+  ] as const) {
+    await t.test(`a period of ${publishSeconds} s`, async (t) => {
+      const { time, wire, transport } = transportRig(t, { publishSeconds });
+      const offered: EndpointData[] = [];
+      const onRemoteWriter = (endpoint: EndpointData): boolean => offered.push(endpoint) > 0;
+      const viewer = participantOn(wire.host({ lan: '10.0.0.3' }), time.now, { onRemoteWriter });
+      t.teardown(() => viewer.stop());
+      await transport.start();
+      await viewer.start();
+      await time.pass(3);
+      const finite = offered.filter(({ qos }) => Number.isFinite(qos.deadlineSeconds) || Number.isFinite(qos.livelinessLeaseSeconds));
+      t.match(finite, [{ topic: 'rt/health_status', qos: { deadlineSeconds, livelinessLeaseSeconds, liveliness: 0 } }]);
+      t.equal(finite.length, 1);
+      t.ok(offered.length > 1);
+    });
+  }
+});
 
 t.test('another machine that offers the shared name is noted while it is present, and no problem', async (t) => {
   const { time, transport, other, lines, writes } = transportRig(t, {

@@ -33,6 +33,7 @@ async function tryOut({ prepared, discovery, names, enclave, publish }: ProbeReq
     localNode: '',
     observe: 'always',
     parameters: () => [],
+    publishSeconds: PUBLISH_MS / 1000,
     diagnostics: () => {
       throw new Error('the probe does not publish diagnostics');
     },

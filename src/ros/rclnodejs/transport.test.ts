@@ -71,6 +71,7 @@ function setUp(t: Test, { observe = true, offerShutdown = true, enclave, shutdow
     localNode: 'brain/health_monitor',
     observe: observe ? 'always' : 'never',
     parameters: () => [PARAMETER],
+    publishSeconds: 1,
     diagnostics: () => DIAGNOSTICS,
     log: (level, message, fields) => lines.push(`${level} ${message} ${JSON.stringify(fields ?? {})}`),
     monotonicSeconds: () => clock.seconds,

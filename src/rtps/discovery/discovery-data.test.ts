@@ -75,11 +75,12 @@ t.test('optional parameters of a participant may be missing', async (t) => {
 
 t.test('an endpoint is written and read back', async (t) => {
   const endpoint = { guid: GUID, topic: 'rt/health_status', type: 'pkg::msg::dds_::Type_', userData: 'typehash=RIHS01_00;' };
-  for (const [reliable, durability] of [
-    [true, 1],
-    [false, 0],
+  for (const [reliable, durability, periods] of [
+    [true, 1, {}],
+    [false, 0, {}],
+    [true, 0, { deadlineSeconds: 2.858, livelinessLeaseSeconds: 4.287 }],
   ] as const) {
-    const qos = { ...OWN_QOS, reliable, durability };
+    const qos = { ...OWN_QOS, reliable, durability, ...periods };
     t.same(readEndpoint(list(endpointPayload({ ...endpoint, qos }, 10)), true), { ...endpoint, qos, unicast: [] });
   }
 });

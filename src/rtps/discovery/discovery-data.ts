@@ -113,6 +113,9 @@ export function endpointPayload(endpoint: Omit<EndpointData, 'unicast'>, history
     .uint32(PID.RELIABILITY, endpoint.qos.reliable ? RELIABLE : 1, 0, Math.floor(MAX_BLOCKING_SECONDS * 2 ** 32))
     .uint32(PID.DURABILITY, endpoint.qos.durability)
     .uint32(PID.HISTORY, 0, historyDepth);
+  const { deadlineSeconds, liveliness, livelinessLeaseSeconds } = endpoint.qos;
+  if (Number.isFinite(deadlineSeconds)) list.seconds(PID.DEADLINE, deadlineSeconds);
+  if (Number.isFinite(livelinessLeaseSeconds)) list.seconds(PID.LIVELINESS, livelinessLeaseSeconds, liveliness);
   if (endpoint.userData !== '') list.octets(PID.USER_DATA, Buffer.from(endpoint.userData));
   return list.payload();
 }

@@ -29,6 +29,10 @@ export interface TopicWriterOptions {
   readonly depth: number;
   /** See WriterOptions. */
   readonly isPeriodic?: boolean;
+  /** Offered DEADLINE; by default none. */
+  readonly deadlineSeconds?: number;
+  /** Offered lease of AUTOMATIC liveliness, which only samples renew; by default infinite. */
+  readonly livelinessLeaseSeconds?: number;
   readonly userData: string;
   readonly onMatched?: (reader: MatchedReader) => void;
 }
@@ -110,8 +114,8 @@ export class Endpoints {
   readonly #publications: StatefulWriter;
   readonly #subscriptions: StatefulWriter;
   /**
-   * The writer of 8.4.13. It never writes, since the local writers assert no liveliness, but Fast DDS requests its first heartbeat 14 times
-   * a second until it gets one.
+   * The writer of 8.4.13. It never writes, because Cyclone DDS and Fast DDS renew the lease of a writer with each of its samples, but
+   * Fast DDS requests its first heartbeat 14 times a second until it gets one.
    */
   readonly #liveliness: StatefulWriter;
   readonly #writers = new Map<EntityId, LocalWriter>();
@@ -326,7 +330,7 @@ export class Endpoints {
   /** `to`: the only participant to which the endpoint is announced; null: all. */
   #announce(announcer: StatefulWriter, { guid, options }: LocalWriter | LocalReader, to: GuidPrefix | null = null): void {
     const { topic, type, userData, depth } = options;
-    const qos = ownQos({ reliable: !('reliable' in options) || options.reliable, transientLocal: options.transientLocal });
+    const qos = ownQos(options);
     const payload = endpointPayload({ guid, topic, type, userData, qos }, depth);
     const only = to && guidOf(to, ENTITY.SUBSCRIPTIONS_READER);
     const instance = to ? `${guid} ${to}` : guid;
@@ -476,7 +480,7 @@ export class Endpoints {
 
   #matchWriter({ options, state }: LocalWriter, endpoint: EndpointData, peer: Peer): string | null {
     const { guid, qos, userData } = endpoint;
-    const policy = incompatiblePolicy(ownQos({ ...options, reliable: true }), qos);
+    const policy = incompatiblePolicy(ownQos(options), qos);
     if (policy !== null || state.isMatched(guid) || !this.#isWithinLimits(endpoint, peer, state.readerCount, false)) return policy;
     this.#addMatch(endpoint, peer);
     const reader: MatchedReader = { guid, reliable: qos.reliable, transientLocal: qos.durability > 0, userData };
@@ -520,8 +524,11 @@ function pause(milliseconds: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, milliseconds).unref());
 }
 
-function ownQos({ reliable, transientLocal }: { readonly reliable: boolean; readonly transientLocal: boolean }): Qos {
-  return { ...OWN_QOS, reliable, durability: transientLocal ? 1 : 0 };
+function ownQos(options: TopicWriterOptions | TopicReaderOptions): Qos {
+  const durability = options.transientLocal ? 1 : 0;
+  if ('reliable' in options) return { ...OWN_QOS, reliable: options.reliable, durability };
+  const { deadlineSeconds, livelinessLeaseSeconds } = { ...OWN_QOS, ...options };
+  return { ...OWN_QOS, reliable: true, durability, deadlineSeconds, livelinessLeaseSeconds };
 }
 
 function hasTopicAndType({ options }: LocalReader | LocalWriter, { topic, type }: EndpointData): boolean {

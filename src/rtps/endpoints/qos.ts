@@ -12,7 +12,7 @@ export interface Qos {
   readonly partitions: readonly string[];
 }
 
-/** QoS of all local endpoints, apart from reliability and durability. */
+/** QoS of local endpoints, apart from reliability and durability, and the deadline and the lease of some writers. */
 export const OWN_QOS: Omit<Qos, 'reliable' | 'durability'> = {
   deadlineSeconds: Number.POSITIVE_INFINITY,
   liveliness: 0,

@@ -1,5 +1,5 @@
-import { endpointPayload, participantPayload } from '../discovery/discovery-data.ts';
-import { OWN_QOS } from '../endpoints/qos.ts';
+import { type EndpointData, endpointPayload, participantPayload } from '../discovery/discovery-data.ts';
+import { OWN_QOS, type Qos } from '../endpoints/qos.ts';
 import { DISCOVERY_READERS, ENTITY, type EntityId, entityOf, type GuidPrefix, guidOf, type Locator, VENDOR } from '../wire/protocol.ts';
 import { dissect } from './dissect.ts';
 import { entity, message, sn, submessage, u16, u32 } from './octets.ts';
@@ -53,14 +53,10 @@ export class ForgedParticipant {
   }
 
   /** An announcement of an endpoint. */
-  endpoint(
-    isWriter: boolean,
-    key: number,
-    changes: Partial<{ topic: string; type: string; userData: string; reliable: boolean }> = {},
-  ): Buffer {
+  endpoint(isWriter: boolean, key: number, changes: Partial<Pick<EndpointData, 'topic' | 'type' | 'userData'> & Qos> = {}): Buffer {
     const guid = this.guid(isWriter, key);
-    const { reliable = true, ...names } = changes;
-    const payload = endpointPayload({ ...TOPIC, ...names, guid, qos: { ...OWN_QOS, reliable, durability: 1 } }, 10);
+    const { topic, type, userData, ...qos } = { ...TOPIC, ...changes };
+    const payload = endpointPayload({ topic, type, userData, guid, qos: { ...OWN_QOS, reliable: true, durability: 1, ...qos } }, 10);
     const [writer, reader] = isWriter
       ? [ENTITY.PUBLICATIONS_WRITER, ENTITY.PUBLICATIONS_READER]
       : [ENTITY.SUBSCRIPTIONS_WRITER, ENTITY.SUBSCRIPTIONS_READER];

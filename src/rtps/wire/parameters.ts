@@ -121,13 +121,16 @@ export class ParameterList {
     return texts;
   }
 
-  /** A Duration_t in seconds, possibly Infinity. `skip`: octets before it. */
+  /**
+   * A Duration_t in seconds, possibly Infinity. `skip`: octets before it. Rounded to nanoseconds, the unit of other implementations, so
+   * that equal durations are equal here, too.
+   */
   seconds(id: number, skip = 0): number | null {
     const value = this.bytes(id, skip + 8);
     if (!value) return null;
     const whole = this.#littleEndian ? value.readInt32LE(skip) : value.readInt32BE(skip);
     if (whole >= INFINITE_SECONDS) return Number.POSITIVE_INFINITY;
-    return whole + this.#uint32(value, skip + 4) / 2 ** 32;
+    return Math.round((whole + this.#uint32(value, skip + 4) / 2 ** 32) * 1e9) / 1e9;
   }
 
   /**
@@ -194,8 +197,9 @@ export class ParameterWriter {
     return this.octets(id, Buffer.from(`${text}\0`));
   }
 
-  seconds(id: number, seconds: number): this {
-    return this.uint32(id, Math.floor(seconds), Math.floor((seconds % 1) * 2 ** 32));
+  /** `before`: values that precede the Duration_t. */
+  seconds(id: number, seconds: number, ...before: readonly number[]): this {
+    return this.uint32(id, ...before, Math.floor(seconds), Math.floor((seconds % 1) * 2 ** 32));
   }
 
   locator(id: number, { address, port }: Locator): this {

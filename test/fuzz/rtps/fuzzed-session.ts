@@ -76,6 +76,7 @@ export class FuzzedSession {
         },
         localNode: 'here',
         observe: 'always',
+        publishSeconds: 1,
         isObserving: true,
         parameters: () => [],
         diagnostics: () => {

@@ -86,6 +86,7 @@ export function transportRig(t: Test, options: Partial<GraphOptions> = {}): Tran
     localNode: 'here',
     observe: 'always',
     parameters: () => [],
+    publishSeconds: 1,
     diagnostics: () => ({
       hostname: 'robot',
       openAlerts: [],

@@ -30,6 +30,8 @@ static const char USAGE[] =
     "  --topic NAME[=TYPE]     ROS name, /robot/health_status; TYPE is known for the usual names,\n"
     "                          otherwise HealthStatus, Alert, AlertArray, ShutdownStatus or DiagnosticArray; may be repeated\n"
     "  --reliability reliable|best-effort    --durability transient-local|volatile    --depth N (10)\n"
+    "subscribe:\n"
+    "  --deadline S    --liveliness-lease S\n"
     "publish:\n"
     "  --hz N (1, 0: no pause)    --count N (0: no end)    --await-readers N    --stay (after the last sample)\n"
     "  --sequence FIELD        counts from 1 in this field, appended if it is a text\n"
@@ -105,7 +107,7 @@ void read_options(int argc, char **argv, struct options *options) {
   static const char *const durabilities[] = {"volatile", "transient-local", NULL};
   static const char *const distributions[] = {"humble", "iron", NULL};
   enum {
-    DOMAIN, ADDRESS, PEER, NO_MULTICAST, LEASE, MAX_MESSAGE_BYTES, ROS, SECONDS, TOPIC, RELIABILITY, DURABILITY, DEPTH, HZ, COUNT, AWAIT_READERS,
+    DOMAIN, ADDRESS, PEER, NO_MULTICAST, LEASE, MAX_MESSAGE_BYTES, ROS, SECONDS, TOPIC, RELIABILITY, DURABILITY, DEPTH, DEADLINE, LIVELINESS_LEASE, HZ, COUNT, AWAIT_READERS,
     STAY, SEQUENCE, SET, SET_FILE, SERVICE, CLIENTS, REPEAT, INTERVAL, MATCH, REPLY, LISTEN, ANNOUNCE
   };
   static const struct option known[] = {
@@ -121,6 +123,8 @@ void read_options(int argc, char **argv, struct options *options) {
       {"reliability", required_argument, NULL, RELIABILITY},
       {"durability", required_argument, NULL, DURABILITY},
       {"depth", required_argument, NULL, DEPTH},
+      {"deadline", required_argument, NULL, DEADLINE},
+      {"liveliness-lease", required_argument, NULL, LIVELINESS_LEASE},
       {"hz", required_argument, NULL, HZ},
       {"count", required_argument, NULL, COUNT},
       {"await-readers", required_argument, NULL, AWAIT_READERS},
@@ -160,6 +164,8 @@ void read_options(int argc, char **argv, struct options *options) {
       case RELIABILITY: options->reliable = choice_of(optarg, reliabilities); break;
       case DURABILITY: options->transient_local = choice_of(optarg, durabilities); break;
       case DEPTH: options->depth = (int)number_of(optarg); break;
+      case DEADLINE: options->deadline_seconds = number_of(optarg); break;
+      case LIVELINESS_LEASE: options->liveliness_lease_seconds = number_of(optarg); break;
       case HZ: options->hertz = number_of(optarg); break;
       case COUNT: options->count = (long)number_of(optarg); break;
       case AWAIT_READERS: options->await_readers = (int)number_of(optarg); break;

@@ -44,6 +44,8 @@ struct options {
   int reliable;
   int transient_local;
   int depth;
+  double deadline_seconds; /* requested by subscribers; 0: none */
+  double liveliness_lease_seconds;
 
   double hertz; /* 0: without a delay */
   long count; /* 0: until SIGTERM */

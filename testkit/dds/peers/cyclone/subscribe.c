@@ -59,15 +59,39 @@ static void on_incompatible(dds_entity_t reader, const dds_requested_incompatibl
   event_end();
 }
 
+static void on_deadline_missed(dds_entity_t reader, const dds_requested_deadline_missed_status_t status, void *argument) {
+  const struct topic *topic = argument;
+  (void)reader;
+  event_begin("deadline_missed");
+  event_text("topic", topic->ros_name);
+  event_integer("total", status.total_count);
+  event_end();
+}
+
+static void on_liveliness(dds_entity_t reader, const dds_liveliness_changed_status_t status, void *argument) {
+  const struct topic *topic = argument;
+  (void)reader;
+  event_begin("liveliness");
+  event_text("topic", topic->ros_name);
+  event_integer("alive", status.alive_count);
+  event_integer("not_alive", status.not_alive_count);
+  event_end();
+}
+
 static void subscribe_to(dds_entity_t participant, const struct options *options, const struct topic *topic) {
   char user_data[256];
   endpoint_user_data(user_data, sizeof user_data, options->ros, "", MESSAGE_HASHES[topic->message]);
   dds_qos_t *qos = endpoint_qos(options->reliable, options->transient_local, options->depth, user_data);
+  if (options->deadline_seconds > 0) dds_qset_deadline(qos, (dds_duration_t)(options->deadline_seconds * 1e9));
+  if (options->liveliness_lease_seconds > 0)
+    dds_qset_liveliness(qos, DDS_LIVELINESS_AUTOMATIC, (dds_duration_t)(options->liveliness_lease_seconds * 1e9));
   dds_listener_t *listener = dds_create_listener((void *)topic);
   dds_lset_data_available(listener, on_data);
   dds_lset_subscription_matched(listener, on_matched);
   dds_lset_sample_lost(listener, on_lost);
   dds_lset_requested_incompatible_qos(listener, on_incompatible);
+  dds_lset_requested_deadline_missed(listener, on_deadline_missed);
+  dds_lset_liveliness_changed(listener, on_liveliness);
   dds_entity_t dds_topic =
       checked(topic->dds_name, dds_create_topic(participant, LAYOUTS[topic->message].descriptor, topic->dds_name, NULL, NULL));
   dds_entity_t reader = checked("reader", dds_create_reader(participant, dds_topic, qos, listener));

@@ -110,6 +110,21 @@ class Subscription : public dds::DataReaderListener {
     event_end();
   }
 
+  void on_requested_deadline_missed(dds::DataReader *, const eprosima::fastrtps::RequestedDeadlineMissedStatus &status) override {
+    event_begin("deadline_missed");
+    event_text("topic", topic_.ros_name);
+    event_integer("total", status.total_count);
+    event_end();
+  }
+
+  void on_liveliness_changed(dds::DataReader *, const eprosima::fastrtps::LivelinessChangedStatus &status) override {
+    event_begin("liveliness");
+    event_text("topic", topic_.ros_name);
+    event_integer("alive", status.alive_count);
+    event_integer("not_alive", status.not_alive_count);
+    event_end();
+  }
+
  private:
   const topic &topic_;
 };
@@ -142,7 +157,10 @@ void subscribe(const options &options) {
   for (int i = 0; i < options.topic_count; i++) {
     const topic &topic = options.topics[i];
     all.push_back(subscribed_to(topic));
-    const auto qos = reader_qos(options.ros, MESSAGE_HASHES[topic.message], options.reliable, options.transient_local, options.depth);
+    auto qos = reader_qos(options.ros, MESSAGE_HASHES[topic.message], options.reliable, options.transient_local, options.depth);
+    const auto duration = [](double seconds) { return eprosima::fastrtps::Duration_t(static_cast<long double>(seconds)); };
+    if (options.deadline_seconds > 0) qos.deadline().period = duration(options.deadline_seconds);
+    if (options.liveliness_lease_seconds > 0) qos.liveliness().lease_duration = duration(options.liveliness_lease_seconds);
     auto *reader = participant.reader(participant.topic(topic.dds_name, all.back().type), qos, all.back().listener.get());
     event_begin("reader");
     event_text("topic", topic.ros_name);
