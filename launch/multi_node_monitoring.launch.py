@@ -2,15 +2,17 @@
 Starts one edge-health process for each role of a robot: edge_brain, sensor_node, actuator_node.
 
 A process that fails is restarted, unless the exit code shows that a restart would not help. The
-launch ends when no process is left.
+launch ends when no process is left. With aggregator:=true, diagnostic_aggregator groups the
+entries of /diagnostics as well.
 """
 
 import os
 
 from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument, LogInfo, OpaqueFunction, TimerAction
-from launch.substitutions import LaunchConfiguration
+from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
 from launch_ros.actions import Node
+from launch_ros.substitutions import FindPackageShare
 
 ROLES = ('edge_brain', 'sensor_node', 'actuator_node')
 # The same relative path in the checkout and in the installed package.
@@ -58,6 +60,16 @@ def role_node(role, config, data_folder, namespaced):
     )
 
 
+def aggregator_node():
+    viewers = PathJoinSubstitution([FindPackageShare('edge_health'), 'viewers'])
+    return Node(
+        package='diagnostic_aggregator',
+        executable='aggregator_node',
+        parameters=[PathJoinSubstitution([viewers, 'diagnostic_aggregator.yaml'])],
+        output='screen',
+    )
+
+
 def start(context):
     def value(name):
         return LaunchConfiguration(name).perform(context)
@@ -73,11 +85,12 @@ def start(context):
     data_folder = path('data_folder')
     os.makedirs(data_folder, exist_ok=True)
     namespaced = value('namespaces').lower() == 'true'
-    return [
+    roles = [
         role_node(role, path(f'{role}_config'), data_folder, namespaced)
         for role in ROLES
         if role in chosen
     ]
+    return [*roles, aggregator_node()] if value('aggregator').lower() == 'true' else roles
 
 
 def generate_launch_description():
@@ -107,6 +120,12 @@ def generate_launch_description():
                 'data_folder',
                 default_value=default_data_folder(),
                 description='Working directory; a relative storage.path is below it.',
+            ),
+            DeclareLaunchArgument(
+                'aggregator',
+                default_value='false',
+                choices=['true', 'false'],
+                description='Whether diagnostic_aggregator publishes /diagnostics_agg.',
             ),
             OpaqueFunction(function=start),
         ]

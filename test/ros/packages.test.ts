@@ -37,10 +37,32 @@ t.test('every definition is built, and every file that is installed exists', asy
   const there = globSync('{msg,srv}/*', { cwd: join(ROOT, 'ros2/edge_health_interfaces') }).sort();
   t.same(listed, there);
   t.equal(there.length, 4);
-  const installed = [...text('ros2/edge_health/CMakeLists.txt').matchAll(/\b(?:launch|config|scripts)\/[\w.]+/g)].map(([file]) => file);
+  const installed = [...text('ros2/edge_health/CMakeLists.txt').matchAll(/\b(?:launch|config|scripts|viewers)\/[\w.]+/g)].map(
+    ([file]) => file,
+  );
   t.ok(installed.length >= 6, `${installed.length} files`);
   for (const file of installed) t.ok(existsSync(join(ROOT, 'ros2/edge_health', file)), file);
   for (const role of ROLES) t.ok(installed.includes(`config/${role}_config.yaml`), role);
+  for (const file of globSync('viewers/*', { cwd: join(ROOT, 'ros2/edge_health') })) t.ok(installed.includes(file), file);
+});
+
+t.test('manifests name every package that is built with, launched, or part of a message', async (t) => {
+  const all = (path: string, pattern: RegExp): string[] => [...new Set([...text(path).matchAll(pattern)].map(([, found = '']) => found))];
+  for (const name of PACKAGES) {
+    const built = all(`ros2/${name}/CMakeLists.txt`, /^find_package\((\w+)/gm);
+    t.ok(built.includes('ament_cmake'));
+    const declared = all(`ros2/${name}/package.xml`, /<(?:buildtool_|build_)?depend>(.*)<\//g);
+    t.same(built.sort(), declared.sort(), `${name} is built with what it declares`);
+  }
+  const launch = 'launch/multi_node_monitoring.launch.py';
+  const imported = all(launch, /^(?:from|import) (\w+)/gm).filter((module) => module !== 'os');
+  const started = all(launch, /(?:\bpackage=|FindPackageShare\()'(\w+)'/g).filter((name) => name !== 'edge_health');
+  t.ok(imported.length >= 2 && started.length >= 1);
+  // The launch file is started with ros2launch, and its programs publish the messages of the interfaces.
+  const run = [...imported, ...started, 'edge_health_interfaces', 'ros2launch'].sort();
+  t.same(all('ros2/edge_health/package.xml', /<exec_depend>(.*)<\//g).sort(), run);
+  const used = globSync('ros2/edge_health_interfaces/{msg,srv}/*', { cwd: ROOT }).flatMap((file) => all(file, /^(\w+)\/\w+/gm));
+  t.same([...new Set(used)], all('ros2/edge_health_interfaces/package.xml', /<depend>(.*)<\//g));
 });
 
 /** A role's configuration, checked as `edge-health check-config` does it. */

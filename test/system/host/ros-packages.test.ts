@@ -32,7 +32,13 @@ t.test('manifests are well-formed, with the names of their folder and project, a
     t.same(found['buildtool_depend']?.[0], 'ament_cmake');
   }
   t.same(manifest('edge_health_interfaces')['member_of_group'], ['rosidl_interface_packages']);
-  t.same(manifest('edge_health')['exec_depend']?.sort(), ['edge_health_interfaces', 'launch', 'launch_ros', 'ros2launch']);
+  t.same(manifest('edge_health')['exec_depend']?.sort(), [
+    'diagnostic_aggregator',
+    'edge_health_interfaces',
+    'launch',
+    'launch_ros',
+    'ros2launch',
+  ]);
 });
 
 t.test('the launch file compiles', async (t) => {

@@ -1,4 +1,4 @@
-import { spawnSync } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { globSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,6 +9,7 @@ import { spoolFolder } from '../../../src/store/spool/spool.ts';
 import { temporaryFolder } from '../../../testkit/folder.ts';
 import { Network, networkUnavailable } from '../../../testkit/network/network.ts';
 import { ROOT } from '../../../testkit/service/service.ts';
+import { until } from '../../../testkit/wait.ts';
 
 // The ament packages, built and launched with the sourced ROS 2.
 
@@ -66,7 +67,7 @@ t.test('the packages work with the sourced ROS 2', { skip, timeout: 300_000 }, a
     const shown = run('ros2', 'launch', 'edge_health', 'multi_node_monitoring.launch.py', '--show-args');
     for (const role of ROLES)
       t.match(shown, `'${role}_config':\n        Configuration file of ${role}.\n        (default: '${prefix}/share/`);
-    for (const name of ['nodes', 'namespaces', 'data_folder']) t.match(shown, `'${name}':`);
+    for (const name of ['nodes', 'namespaces', 'aggregator', 'data_folder']) t.match(shown, `'${name}':`);
   });
 
   /** Launches in a network of its own until the output matches all of `patterns`, then sends Ctrl-C; returns the whole output. */
@@ -122,5 +123,32 @@ t.test('the packages work with the sourced ROS 2', { skip, timeout: 300_000 }, a
     t.match(output, `${broken}:1:12: node_name: found "7up"`);
     t.match(output, '-r __ns:=/sensor_node', 'as the command that died is shown');
     t.notMatch(output, /edge_brain/);
+  });
+
+  const noAggregator = spawnSync('ros2', ['pkg', 'prefix', 'diagnostic_aggregator']).status !== 0 && 'needs diagnostic_aggregator';
+  await t.test('the aggregator groups the entries of a healthy machine as OK', { skip: noAggregator }, async (t) => {
+    const network = new Network();
+    t.teardown(() => network.dispose());
+    const host = network.host();
+    const data = temporaryFolder(t);
+    const options = ['nodes:=edge_brain', 'aggregator:=true', `data_folder:=${data}`];
+    const child = host.spawn('ros2', ['launch', 'edge_health', 'multi_node_monitoring.launch.py', ...options], { env, cwd: folder });
+    child.stdout?.resume();
+    child.stderr?.resume();
+    const grouped = /name: \/Edge computers\/CPU usage\/edge_brain: CPU usage/;
+    const attempt = async (): Promise<string | null> => {
+      const [program, argv] = host.command('ros2', ['topic', 'echo', '--once', '--no-daemon', '/diagnostics_agg']);
+      const shown = await new Promise<string>((resolve) =>
+        execFile(program, argv, { env, timeout: 30_000 }, (_, stdout) => resolve(stdout)),
+      );
+      return grouped.test(shown) ? shown : null;
+    };
+    const shown = await until('the aggregator has received the entries', attempt);
+    const levels = new Map([...shown.matchAll(/^- level: (.*)\n {2}name: (.*)$/gm)].map(([, level = '', name = '']) => [name, level]));
+    for (const group of ['', '/Health', '/CPU usage', '/Memory usage', '/Disk usage', '/Temperature'])
+      t.equal(levels.get(`/Edge computers${group}`), String.raw`"\0"`, `${group}: ${shown}`);
+    child.kill('SIGINT');
+    await once(child, 'close');
+    for (const store of globSync(`${data}/data/*`)) rmSync(spoolFolder(store, {}), { recursive: true, force: true });
   });
 });
