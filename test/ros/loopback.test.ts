@@ -110,7 +110,7 @@ t.test('ros_discovery_info lists the nodes with their endpoints, and is kept for
     [
       ['/robot7/health_monitor', 3, 0],
       ['/robot7/threshold_monitor', 0, 1],
-      ['/robot7/alert_publisher', 1, 1],
+      ['/robot7/alert_publisher', 2, 1],
       ['/robot7/safe_shutdown', 3, 2],
     ],
   );

@@ -36,7 +36,7 @@ t.test('every definition is built, and every file that is installed exists', asy
     .sort();
   const there = globSync('{msg,srv}/*', { cwd: join(ROOT, 'ros2/edge_health_interfaces') }).sort();
   t.same(listed, there);
-  t.equal(there.length, 4);
+  t.equal(there.length, 5);
   const installed = [...text('ros2/edge_health/CMakeLists.txt').matchAll(/\b(?:launch|config|scripts|viewers)\/[\w.]+/g)].map(
     ([file]) => file,
   );
