@@ -380,3 +380,24 @@ t.test('a takeover changes no participant and repeats no status', async (t) => {
   t.equal(new Set(statuses).size, statuses.length);
   t.equal(statuses.length, 10 * 9 + 10 * 5 + 9 * 60, 'those of the first second are among the last ten');
 });
+
+t.test('among appliances that all observe, one that vanishes with the first is one alert, under one id at all of them', async (t) => {
+  const fleet = new Fleet(t);
+  await fleet.start('a', 'b', 'c', 'd');
+  await fleet.subscribe(fleet.received);
+  await fleet.run(70);
+  const ids = (name: string): string[] => [...(fleet.robots.get(name)?.live.openAlerts() ?? [])].map(({ alert_id }) => alert_id).sort();
+  await fleet.kill('d');
+  await fleet.run(20);
+  const [[reported = ''] = []] = [...episodes(fleet.received)];
+  t.match(reported, /^d\//);
+  for (const name of ['a', 'b', 'c']) t.same(ids(name), [reported], name);
+  await fleet.kill('a');
+  await fleet.run(BOUND_SECONDS);
+  t.same([...episodes(fleet.received).values()].flat().sort(), ['a raised', 'd raised']);
+  for (const name of ['b', 'c']) t.same(ids(name), [...episodes(fleet.received).keys()].sort(), name);
+  await fleet.start('a', 'd');
+  await fleet.run(40);
+  const ended = [...episodes(fleet.received).values()].map((changes) => changes.join()).sort();
+  t.same(ended, ['a raised,a resolved', 'd raised,d resolved']);
+});
