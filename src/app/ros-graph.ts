@@ -79,9 +79,7 @@ export class RosGraph implements Publisher {
 
   /** Loads and returns the alerts that an earlier run has published and that subscribers may hold as open. */
   restore(): Alert[] {
-    const published = this.#options.published.read();
-    for (const alert of published) this.#held.set(alert.alert_id, alert);
-    return published;
+    return this.#options.published.read();
   }
 
   /**

@@ -77,6 +77,8 @@ export interface ServiceOptions {
 
 /** Delay from the first CPU reading to the first sample: 25 ticks per core. */
 const FIRST_SAMPLE_SECONDS = 0.25;
+/** After the start, open alerts about other nodes are published again after this time at the earliest. */
+const DISCOVERY_SECONDS = 10;
 
 /**
  * The composition root: creates the modules, starts them in order and stops them in reverse. Data flow: sampler → threshold monitor and
@@ -106,6 +108,7 @@ export class Service {
   readonly #firstSample = Promise.withResolvers<void>();
   /** As last loaded; keys that need a restart are in force as in `options.config`. */
   #config: Config;
+  #startedSeconds = 0;
   #rules: JudgingRules;
   #disks: readonly DiskReading[] = [];
   /** Monotonic time at which the last sample was stored and published. */
@@ -271,6 +274,7 @@ export class Service {
    */
   async start(): Promise<AddressInfo | null> {
     const { clocks, log } = this.#options;
+    this.#startedSeconds = clocks.monotonicSeconds();
     this.#supervision.setStatusLine('starting: opening the store');
     this.#live.addNames([this.#rules.nodeName]);
     const sensors = Promise.all([this.#temperature.search(), this.#power.search()]);
@@ -348,7 +352,10 @@ export class Service {
   /** Republishes the open alerts raised by this machine, so that subscribers that join after a restart receive them. */
   #republishOpenAlerts(openAlerts: readonly Alert[]): void {
     for (const alert of openAlerts) {
-      if (raisedBy(alert, this.#rules.nodeName) !== 'other') this.#alerting = this.#alerting.then(() => this.#publishOnGraph(alert));
+      const raiser = raisedBy(alert, this.#rules.nodeName);
+      // Another observer may have resolved it meanwhile.
+      if (raiser === 'observer') this.#unpublishedAlerts.set(alert.alert_id, alert);
+      else if (raiser !== 'other') this.#alerting = this.#alerting.then(() => this.#publishOnGraph(alert));
     }
   }
 
@@ -387,7 +394,8 @@ export class Service {
     this.#live.setStatus(status, sample.monotonicSeconds, 1 / this.#options.config.publish_frequency);
     this.#rate.count(sample.monotonicSeconds);
     for (const publisher of this.#publishers) publisher.publishHealth(status, line, cursor);
-    if (this.#unpublishedAlerts.size > 0 && this.#isFirstObserver()) this.#alerting = this.#alerting.then(() => this.#publishUnpublished());
+    if (this.#unpublishedAlerts.size > 0 && this.#isDiscoveryOver() && this.#isFirstObserver())
+      this.#alerting = this.#alerting.then(() => this.#publishUnpublished());
     this.#lastSampleSeconds = this.#options.clocks.monotonicSeconds();
     this.#firstSample.resolve();
   }
@@ -451,6 +459,11 @@ export class Service {
 
   async #publishUnpublished(): Promise<void> {
     for (const alert of this.#unpublishedAlerts.values()) await this.#publishOnGraph(alert);
+  }
+
+  /** Whether the other observers are known after the start. */
+  #isDiscoveryOver(): boolean {
+    return this.#options.clocks.monotonicSeconds() - this.#startedSeconds >= DISCOVERY_SECONDS;
   }
 
   #isFirstObserver(): boolean {

@@ -146,4 +146,6 @@ t.test('the alert of an observer that was killed is resolved by its successor, a
   t.ok(byWriter.size > 0);
   for (const [key, { resolved }] of byWriter) t.ok(resolved, `${key}: the last change that a late subscriber receives`);
   t.equal(ids().size, 2, 'one episode for each of the two');
+  const resolutions = changesOf(raised.alert_id).map(({ resolved }) => resolved);
+  t.same(resolutions, resolutions.toSorted(), 'what is resolved is not published as open again');
 });
