@@ -90,7 +90,8 @@ def start(context):
         for role in ROLES
         if role in chosen
     ]
-    return [*roles, aggregator_node()] if value('aggregator').lower() == 'true' else roles
+    # First: if its package is missing, the launch fails before a role has started.
+    return [aggregator_node(), *roles] if value('aggregator').lower() == 'true' else roles
 
 
 def generate_launch_description():
