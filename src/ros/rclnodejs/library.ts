@@ -122,6 +122,12 @@ export function qosOf(library: Rclnodejs, qosClass: QosClass, depth: number): Rc
   return new library.QoS(KEEP_LAST, depth, reliability, qosClass === 'transient local' ? TRANSIENT_LOCAL : VOLATILE);
 }
 
+/** Properties of a QoS object that only an addon compiled by `setup/addon.ts` reads. */
+export interface QosPeriods {
+  readonly deadlineMilliseconds: number;
+  readonly leaseMilliseconds: number;
+}
+
 /** The highest QoS class that matches a publisher's offer. With a higher one the two do not match, and the publisher logs a warning. */
 export function qosClassOf({ reliability, durability }: RclPublisherInfo['qos_profile']): QosClass {
   if (reliability !== RELIABLE) return 'best effort';

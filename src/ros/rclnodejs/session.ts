@@ -1,12 +1,22 @@
 import type { Appliance } from '../../core/observer.ts';
 import { LIMITS } from '../../rtps/limits.ts';
-import { type GraphOptions, TOPIC_DEPTH } from '../graph.ts';
+import { type GraphOptions, healthQos, TOPIC_DEPTH } from '../graph.ts';
 import { ALERT, ALERT_ARRAY, DIAGNOSTIC_ARRAY, HEALTH_STATUS, SAFE_SHUTDOWN, SHUTDOWN_STATUS } from '../interfaces.generated.ts';
 import { applianceOf, applianceTopic, nodePath } from '../names.ts';
 import type { PublishedTopic } from '../publisher.ts';
 import type { Arrivals } from './arrivals.ts';
 import { Follower } from './follower.ts';
-import { bareNode, later, qosOf, type RclContext, type RclNode, type Rclnodejs, type RclPublisher, rawType } from './library.ts';
+import {
+  bareNode,
+  later,
+  type QosPeriods,
+  qosOf,
+  type RclContext,
+  type RclNode,
+  type Rclnodejs,
+  type RclPublisher,
+  rawType,
+} from './library.ts';
 import { ParameterServices } from './parameter-services.ts';
 
 export interface SessionOptions extends GraphOptions {
@@ -52,8 +62,15 @@ export class Session {
     this.#healthMonitor = healthMonitor;
     const transientLocal = (topic: PublishedTopic) => ({ qos: qosOf(library, 'transient local', TOPIC_DEPTH[topic]) });
     const { topics } = names;
+    const { deadlineSeconds, livelinessLeaseSeconds } = healthQos(options.publishSeconds);
+    const periods: QosPeriods = {
+      deadlineMilliseconds: Math.round(1000 * deadlineSeconds),
+      leaseMilliseconds: Math.round(1000 * livelinessLeaseSeconds),
+    };
     this.#publishers = {
-      healthStatus: healthMonitor.createPublisher(rawType(HEALTH_STATUS.rosName), topics.healthStatus, transientLocal('healthStatus')),
+      healthStatus: healthMonitor.createPublisher(rawType(HEALTH_STATUS.rosName), topics.healthStatus, {
+        qos: Object.assign(transientLocal('healthStatus').qos, periods),
+      }),
       alerts: alertPublisher.createPublisher(rawType(ALERT.rosName), topics.alerts, transientLocal('alerts')),
       openAlerts: alertPublisher.createPublisher(rawType(ALERT_ARRAY.rosName), topics.openAlerts, transientLocal('openAlerts')),
       shutdownStatus: options.hasShutdownServer

@@ -124,7 +124,8 @@ t.test('four nodes are created with their topics and types, in the configured do
     [null, 500, null, 500],
     'only nodes that wait for something spin',
   );
-  t.ok(publisher('health_monitor', '/brain/health_status'));
+  t.match(publisher('health_monitor', '/brain/health_status').qos, { deadlineMilliseconds: 2000, leaseMilliseconds: 5000 });
+  t.notOk('deadlineMilliseconds' in publisher('alert_publisher', '/brain/alerts').qos);
   await transport.stop();
   t.equal(library.contexts[0]?.shutdowns, 1);
 });

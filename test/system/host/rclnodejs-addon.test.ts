@@ -34,6 +34,7 @@ function workspace(t: Test, source: string): Workspace & { readonly lines: strin
     'package.json': '{ "name": "rclnodejs" }',
     'binding.gyp': GYP,
     'src/addon.cpp': source,
+    'src/rcl_utilities.cpp': '',
     'scripts/root.cjs': ROOT_SCRIPT,
   });
   write(rclnodejs, { [`${PREBUILDS}/humble-jammy-${process.arch}-node-rclnodejs.node`]: 'of another distribution' });

@@ -45,6 +45,41 @@ for timeout in (0.0, float('nan'), 10.0):
     print(future.result().success, future.result().message, flush=True)
 `;
 
+/** Watches the deadline and the liveliness of the statuses of a process, which it stops for a while after some statuses. */
+const WATCHER = `
+import os, signal, sys, rclpy
+from rclpy.duration import Duration
+from rclpy.qos import QoSProfile
+from rclpy.event_handler import SubscriptionEventCallbacks
+from edge_health_interfaces.msg import HealthStatus
+rclpy.init()
+node = rclpy.create_node('watcher')
+found = {'statuses': 0, 'late': 0, 'alive': 0, 'refused': []}
+def received(_):
+    found['statuses'] += 1
+def late(event):
+    found['late'] = event.total_count
+def liveliness(event):
+    found['alive'] = event.alive_count
+def refused(event):
+    found['refused'].append(str(event.last_policy_kind).split('.')[-1])
+def subscribe(deadline, lease, events):
+    qos = QoSProfile(depth=10, deadline=Duration(seconds=deadline), liveliness_lease_duration=Duration(seconds=lease))
+    return node.create_subscription(HealthStatus, '/health_status', received, qos, event_callbacks=events)
+def until(condition):
+    while not condition():
+        rclpy.spin_once(node, timeout_sec=1.0)
+watching = subscribe(4, 10, SubscriptionEventCallbacks(deadline=late, liveliness=liveliness, incompatible_qos=refused))
+strict = subscribe(0.5, 10, SubscriptionEventCallbacks(incompatible_qos=refused))
+until(lambda: found['statuses'] >= 10 and found['alive'] == 1 and found['refused'])
+print('late', found['late'], 'refused', found['refused'], flush=True)
+os.kill(int(sys.argv[1]), signal.SIGSTOP)
+until(lambda: found['late'] > 0 and found['alive'] == 0)
+os.kill(int(sys.argv[1]), signal.SIGCONT)
+until(lambda: found['alive'] == 1)
+print('alive again', flush=True)
+`;
+
 /** All commands on one service. */
 async function engineer(t: Test, host: Host, ros: Ros, middleware: string, service: HostService): Promise<void> {
   const run = (...args: string[]): Promise<string> => ros2(host, ros, middleware, args);
@@ -89,6 +124,8 @@ async function engineer(t: Test, host: Host, ros: Ros, middleware: string, servi
     return file;
   };
   t.equal(await run('python3', script('subscriber.py', SUBSCRIBER)), 'health_monitor\n'.repeat(3));
+  const watched = await ros2(host, ros, middleware, ['python3', script('watcher.py', WATCHER), String(service.pid)], 120);
+  t.match(watched, /^late 0 refused \[.*DEADLINE.*\]\nalive again\n$/);
   const replies = (await run('python3', script('caller.py', CALLER))).trim().split('\n');
   t.match(replies, [/^False .*timeout: found 0/, /^False .*timeout: found NaN/, /^True accepted: dry-run for USER_REQUEST/]);
 

@@ -1,5 +1,16 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, copyFileSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { availableParallelism, freemem } from 'node:os';
 import { dirname, join } from 'node:path';
 import { addonFile } from '../prepared.ts';
@@ -65,6 +76,8 @@ async function compile(workspace: Workspace, target: string): Promise<void> {
   const copy = join(folder, 'node_modules/rclnodejs');
   const tools = join(folder, 'build-ros');
   copyParts(rclnodejs, copy, SOURCE_PARTS);
+  const utilities = join(copy, 'src/rcl_utilities.cpp');
+  writeFileSync(utilities, withQosPeriods(readFileSync(utilities, 'utf8')));
   linkPrefixes(ros, tools);
   const args = [join(gyp, 'bin/node-gyp.js'), 'rebuild', '-j', String(jobs()), '--nodedir', headers];
   await runCommand(workspace, 'compiling rclnodejs', process.execPath, args, {
@@ -83,6 +96,27 @@ async function compile(workspace: Workspace, target: string): Promise<void> {
   for (const part of [...SOURCE_PARTS.map((name) => join(copy, name)), tools]) rmSync(part, { recursive: true });
   mkdirSync(dirname(target), { recursive: true });
   renameSync(kept, target);
+}
+
+/**
+ * rclnodejs 2 passes neither deadline nor lease of a QoS object to rcl. Adds this to the end of the function in its rcl_utilities.cpp
+ * that converts one, for the properties of `QosPeriods`.
+ */
+export function withQosPeriods(source: string): string {
+  const end = '  return qos_profile;\n}\n\nNapi::Value ConvertRMWTimeToDuration(';
+  const [before = '', after] = source.split(end);
+  if (after === undefined) return source;
+  const reads = [
+    ['deadlineMilliseconds', 'deadline'],
+    ['leaseMilliseconds', 'liveliness_lease_duration'],
+  ].map(
+    ([property, member]) => `  if (object.Get("${property}").IsNumber()) {
+    const uint64_t milliseconds = object.Get("${property}").As<Napi::Number>().Int64Value();
+    qos_profile->${member} = {milliseconds / 1000, milliseconds % 1000 * 1000000};
+  }
+`,
+  );
+  return [before, ...reads, end, after].join('');
 }
 
 /**
