@@ -104,9 +104,15 @@ async function engineer(t: Test, host: Host, ros: Ros, middleware: string, servi
   const info = await run('topic', 'info', '-v', '/health_status', '--no-daemon', '--spin-time', '3');
   t.match(info, /Publisher count: 1\n\nNode name: health_monitor\n/);
   t.match(info, /Reliability: RELIABLE\n.*History.*\n\s*Durability: TRANSIENT_LOCAL/);
-  t.equal(await run('param', 'list', '--no-daemon', '--spin-time', '3'), '', 'no node has parameters, and all say so at once');
-  const set = ['/health_monitor/set_parameters', 'rcl_interfaces/srv/SetParameters', '{parameters: [{name: rate}]}'];
-  t.match(await run('service', 'call', ...set), /edge-health has no ROS parameters; see its configuration file/);
+  const listed = await run('param', 'list', '--no-daemon', '--spin-time', '3');
+  for (const node of ['health_monitor', 'threshold_monitor'])
+    t.match(listed, new RegExp(`/${node}:\\n(  alerts\\..*\\n)+(  thresholds\\..*\\n)+`), `the parameters of ${node}`);
+  t.notMatch(listed, /alert_publisher|safe_shutdown/, 'the others have none, and say so at once');
+  const warning = ['/threshold_monitor', 'thresholds.cpu.warning'];
+  t.equal(await run('param', 'get', '--no-daemon', ...warning), 'Double value is: 80.0\n');
+  t.match(await run('param', 'describe', '--no-daemon', ...warning), /Read only: true/);
+  const set = ['/threshold_monitor/set_parameters', 'rcl_interfaces/srv/SetParameters', '{parameters: [{name: thresholds.cpu.warning}]}'];
+  t.match(await run('service', 'call', ...set), /read-only: change the configuration file/);
   const rate = /average rate: ([\d.]+)/.exec(await ros2(host, ros, middleware, ['topic', 'hz', '/health_status'], 8));
   t.ok(Math.abs(Number(rate?.[1]) - 1) < 0.05, `${rate?.[1]} Hz`);
 
