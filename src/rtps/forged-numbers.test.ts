@@ -175,6 +175,17 @@ t.test('forged samples are added, and suppress none', async (t) => {
   }
 });
 
+t.test('a heartbeat and a GAP that end far ahead suppress no sample that was lost', async (t) => {
+  const { delivered, gap, heartbeat, poll, receive } = readerRig();
+  receive(1);
+  heartbeat(1, 5000);
+  gap(1, 5000);
+  t.match(poll(1)[0], /^asks 2:2 /);
+  receive(2);
+  heartbeat(1, 2);
+  t.same(delivered, ['1', '2']);
+});
+
 t.test('a GAP of a contested writer suppresses no sample that was lost', async (t) => {
   const rig = readerRig();
   const genuine = (number: number) => rig.reader.onData({ ...data(number), sourceTimestampMs: number }, SOURCE, rig.now);

@@ -193,7 +193,7 @@ export class StatefulReader {
     const proxy = this.#proxies.get(sender);
     // Of a contested writer a gap may be forged: what it names is requested until it is no longer available, and delays nothing.
     if (!proxy?.isReliable || proxy.contest) return;
-    if (set.base - 1 > Math.max(this.#farthest(proxy), proxy.last)) {
+    if (set.base - 1 > this.#farthest(proxy)) {
       this.#options.onImplausible?.(FAR_AHEAD, sender, set.base);
       return;
     }
