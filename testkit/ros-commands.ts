@@ -11,7 +11,7 @@ const PAGES: readonly (readonly [page: string, text: string])[] = [
   .sort()
   .map((page) => [page, readFileSync(join(ROOT, page), 'utf8')]);
 
-const BLOCK = /^```(\w+)\n([\s\S]*?)^```/gm;
+const BLOCK = /^```(\w*)\n([\s\S]*?)^```/gm;
 /** A mention without arguments, such as `ros2 topic echo`, names a tool. */
 const MENTION = /^ros2 \w+ (?!list$)\w+$/;
 
@@ -25,7 +25,7 @@ export interface RosCommand {
 export function rosCommands(): RosCommand[] {
   const commands = new Map<string, RosCommand>();
   for (const [page, text] of PAGES) {
-    const blocks = [...text.matchAll(BLOCK)].filter(([, language = '']) => ['sh', 'bash', 'console'].includes(language));
+    const blocks = [...text.matchAll(BLOCK)].filter(([, language = '']) => ['', 'sh', 'bash', 'console'].includes(language));
     const lines = blocks.flatMap(([, , block = '']) => block.replaceAll(/ *\\\n */g, ' ').split('\n'));
     const inline = [...text.replaceAll(BLOCK, '').matchAll(/`(ros2 [^`]+)`/g)].map(([, code = '']) => code);
     for (const shown of [...lines.filter((line) => /\bros2 [a-z]/.test(line)), ...inline]) {
@@ -63,7 +63,8 @@ export interface DocumentedSubscription {
  */
 function echoed({ line }: RosCommand): DocumentedSubscription[] {
   const [, topic] = /^ros2 topic echo (?:--once )?(\/\S+)/.exec(line) ?? [];
-  if (topic === undefined) return [];
+  // diagnostic_aggregator publishes that topic.
+  if (topic === undefined || topic === '/diagnostics_agg') return [];
   const option = (name: string): string | null => new RegExp(`--qos-${name} (\\w+)`).exec(line)?.[1]?.replace('_', '-') ?? null;
   const [reliability, durability, depth] = [option('reliability'), option('durability'), option('depth')];
   const isDefault = !line.includes('--qos-');

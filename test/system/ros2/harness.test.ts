@@ -8,7 +8,7 @@ import { Network } from '../../../testkit/network/network.ts';
 import { HostService } from '../../../testkit/network/service-on-host.ts';
 import { ROOT } from '../../../testkit/service/service.ts';
 import { GraphWatch } from '../harness/support/graph-watch.ts';
-import { buildInterfaces, ros2, ros2Unavailable } from './support/ros2.ts';
+import { buildPackages, ros2, ros2Unavailable } from './support/ros2.ts';
 
 /** Tests the subscription of the harness on either transport, with the service on either transport, in the sourced ROS 2. */
 
@@ -19,7 +19,7 @@ const MIDDLEWARE = process.env['RMW_IMPLEMENTATION'] ?? 'rmw_cyclonedds_cpp';
 
 t.test('the harness receives the service with ROS 2', { skip, timeout: 900_000 }, async (t) => {
   const folder = temporaryFolder(t);
-  const ros = { environment: buildInterfaces(folder), folder };
+  const ros = { environment: buildPackages(folder), folder };
   const prepared = temporaryFolder(t);
   const { status, stderr } = spawnSync(join(ROOT, 'bin/edge-health'), ['ros-setup', '--data', prepared], { encoding: 'utf8' });
   t.equal(status, 0, stderr);

@@ -8,7 +8,8 @@ import { temporaryFolder } from '../../../testkit/folder.ts';
 import { type Host, Network } from '../../../testkit/network/network.ts';
 import { HostService } from '../../../testkit/network/service-on-host.ts';
 import { ROOT } from '../../../testkit/service/service.ts';
-import { buildInterfaces, middlewares, type Ros, ros2, ros2Unavailable } from './support/ros2.ts';
+import { documentedAlone, documentedWith } from './support/documentation.ts';
+import { buildPackages, middlewares, type Ros, ros2, ros2Unavailable } from './support/ros2.ts';
 
 /** The commands of a robotics engineer with the sourced ROS 2, on the service with each of its transports. */
 
@@ -155,9 +156,9 @@ async function engineer(t: Test, host: Host, ros: Ros, middleware: string, servi
   await service.untilGet<{ data: Alert[] }>('/alerts?node=robot2&metric=health_status&resolved=false', ({ data }) => data.length === 1);
 }
 
-t.test('the tools of ROS 2 work with the service', { skip, timeout: 900_000 }, async (t) => {
+t.test('the tools of ROS 2 work with the service', { skip, timeout: 1_200_000 }, async (t) => {
   const folder = temporaryFolder(t);
-  const environment = buildInterfaces(folder);
+  const environment = buildPackages(folder);
   const ros: Ros = { environment, folder };
   const prepared = temporaryFolder(t);
 
@@ -169,6 +170,8 @@ t.test('the tools of ROS 2 work with the service', { skip, timeout: 900_000 }, a
       t.match(stdout, said);
     }
   });
+
+  await t.test('documented commands that need no service', (t) => documentedAlone(t, ros, middlewares()[0] as string));
 
   for (const transport of ['embedded', 'rclnodejs'] as const) {
     for (const middleware of middlewares()) {
@@ -188,9 +191,13 @@ t.test('the tools of ROS 2 work with the service', { skip, timeout: 900_000 }, a
           ops: { check: { nodes: ['robot2'] } },
         };
         const variables = { ...process.env, RMW_IMPLEMENTATION: middleware, ROS_DOMAIN_ID: '0', FASTDDS_BUILTIN_TRANSPORTS: 'UDPv4' };
-        const service = await HostService.start(host, temporaryFolder(t), { config, environment: variables });
+        const data = temporaryFolder(t);
+        const service = await HostService.start(host, data, { config, environment: variables });
         const { ros: state } = await service.untilGet<StatusDocument>('/status', (status) => status.ros.transport !== 'off');
         t.equal(state.transport, transport, state.reason);
+        await service.untilGet<{ data: Alert[] }>('/alerts?resolved=false', ({ data }) => data.length > 0);
+        const environment = { ...ros.environment, EDGE_HEALTH_CONFIG: join(data, 'config.yaml') };
+        await documentedWith(t, service, host, { ...ros, environment }, middleware);
         await engineer(t, host, ros, middleware, service);
         await service.end();
       });

@@ -21,18 +21,20 @@ export interface Ros {
   readonly folder: string;
 }
 
-/** Builds the message package as a user of ROS 2 would; returns its environment. */
-export function buildInterfaces(folder: string): NodeJS.ProcessEnv {
+/** Builds the packages with cmake, as a user of ROS 2 would; returns their environment. */
+export function buildPackages(folder: string): NodeJS.ProcessEnv {
   const prefix = join(folder, 'install');
-  const build = join(folder, 'build');
-  const steps = [
-    ['-S', join(ROOT, 'ros2/edge_health_interfaces'), '-B', build, `-DCMAKE_INSTALL_PREFIX=${prefix}`, '-DBUILD_TESTING=OFF'],
-    ['--build', build],
-    ['--install', build],
-  ];
-  for (const args of steps) {
-    const { status, stdout, stderr } = spawnSync('cmake', args, { encoding: 'utf8' });
-    if (status !== 0) throw new Error(`cmake ${args.join(' ')}: ${status}\n${stdout}\n${stderr}`);
+  for (const name of ['edge_health_interfaces', 'edge_health']) {
+    const build = join(folder, name);
+    const steps = [
+      ['-S', join(ROOT, 'ros2', name), '-B', build, `-DCMAKE_INSTALL_PREFIX=${prefix}`, '-DBUILD_TESTING=OFF'],
+      ['--build', build],
+      ['--install', build],
+    ];
+    for (const args of steps) {
+      const { status, stdout, stderr } = spawnSync('cmake', args, { encoding: 'utf8' });
+      if (status !== 0) throw new Error(`cmake ${args.join(' ')}: ${status}\n${stdout}\n${stderr}`);
+    }
   }
   const python = spawnSync(
     'sh',
