@@ -18,6 +18,7 @@ import { PROGRAMS } from '../core/files/programs.ts';
 import { runtimeFolder } from '../core/files/runtime-folder.ts';
 import { type DiskReading, type Sample, toHealthStatus } from '../core/health-status.ts';
 import { readBootId } from '../core/platform/boot-id.ts';
+import { isOffline } from '../core/platform/local-address.ts';
 import type { Log, Publisher } from '../core/ports.ts';
 import type { ShutdownAction, ShutdownProgress } from '../core/shutdown/shutdown.ts';
 import type { ServiceManager } from '../core/supervision.ts';
@@ -212,6 +213,7 @@ export class Service {
       left: this.#left,
       addresses: this.#addresses,
       events: this.#rest.events,
+      isOffline,
       firstObserver: () => this.#firstObserver(),
       publishAlerts: (changes) => this.#publishAlerts(changes),
     });

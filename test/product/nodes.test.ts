@@ -120,6 +120,30 @@ t.test('a node without data does not hide one in danger, in any order of appeara
   }
 });
 
+t.test('without a network, nodes of other hosts are not judged; they are some time after its return', async (t) => {
+  const service = await startInProcess(t, temporaryFolder(t));
+  const { clocks, remoteNodes } = service;
+  const send = (name: string, address: string): void =>
+    remoteNodes.onHealthStatus(statusOf(name, clocks.wallMs), { participant: name, address, appliance: null });
+  await service.run(20, () => {
+    send('arm', '10.0.0.2');
+    send('cart', '127.0.0.1');
+  });
+  service.isOffline = true;
+  await service.run(60);
+  t.match(
+    service.published,
+    [/^cart\//].map((alert_id) => ({ alert_id })),
+    'one on this host is',
+  );
+  t.equal(service.published.length, 1);
+  service.isOffline = false;
+  await service.run(4);
+  t.equal(service.published.length, 1);
+  await service.run(20);
+  t.match(service.published[1], { alert_id: /^arm\//, resolved: false });
+});
+
 t.test('a node that stops is an ERROR within three periods and the grace, and resolves when it returns', async (t) => {
   const service = await startInProcess(t, temporaryFolder(t));
   const reader = await service.events('/events?events=alert');

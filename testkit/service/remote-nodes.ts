@@ -149,6 +149,7 @@ export class InProcessService {
   readonly store: Store;
   readonly rest: RestServer;
   readonly remoteNodes: RemoteNodes;
+  isOffline = false;
   readonly #localNode: string;
   readonly #left: NodeFile<number>;
   readonly #addresses: NodeFile<string>;
@@ -238,6 +239,7 @@ export class InProcessService {
       left: this.#left,
       addresses: this.#addresses,
       events: this.rest.events,
+      isOffline: () => this.isOffline,
       firstObserver: () => null,
       publishAlerts: (changes) => this.#publishAlerts(changes),
     });

@@ -188,6 +188,8 @@ export interface RemoteNodesOptions {
   readonly addresses: Pick<NodeFile<string>, 'read' | 'write'>;
   /** Publishes remote data to the readers of /events only, never back to the graph. */
   readonly events: Pick<Publisher, 'publishHealth' | 'publishAlert'>;
+  /** This machine has no network. */
+  readonly isOffline: () => boolean;
   /** Name of the observer that publishes alerts about remote nodes; null: not known, or none. */
   readonly firstObserver: () => string | null;
   /** Publishes alerts that this machine raises about remote nodes, like its own. */

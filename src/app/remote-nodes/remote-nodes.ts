@@ -329,6 +329,7 @@ export class RemoteNodes
     const isYoung = ({ name, spanSeconds }: RemoteNode): boolean => spanSeconds < YOUNG_SECONDS && !this.#isExpected(name);
     let young = [...this.#nodes.values()].filter((node) => node.staleAlert && isYoung(node)).length;
     this.#updateConflict(this.#options.localNode, this.#own, now);
+    this.#postponeIfOffline(now);
     const newlyStale = new Set([...this.#nodes.values()].filter(({ watch }) => watch.check(now) !== null));
     for (const { name } of newlyStale) live.setStale(name, true);
     this.#continuePublished(now);
@@ -652,6 +653,14 @@ export class RemoteNodes
     if (!known && this.#published.size >= MAX_NODES) return;
     this.#published.set(name, { alert, sender });
     if (this.#isObserving && node && !node.staleAlert && node.watch.isStale) this.#continueStale(node, alert);
+  }
+
+  /** Without a network it is this machine that is cut off: nodes of other hosts are judged again some time after it has returned. */
+  #postponeIfOffline(now: number): void {
+    const others = [...this.#nodes.values()].filter(({ address, savedHome }) => ![null, THIS_HOST].includes(address ?? savedHome));
+    if (!others.some(({ watch }) => now > watch.deadlineSeconds) || !this.#options.isOffline()) return;
+    this.#rateLimitedLog('warning', 'no network: remote nodes not judged', { nodes: others.length });
+    for (const { watch } of others) watch.postpone(now + DISCOVERY_SECONDS);
   }
 
   /** Once this machine has become the observer that publishes, it continues what its predecessors published, or resolves it. */

@@ -49,6 +49,7 @@ class Robot {
   readonly live = new Live();
   readonly remoteNodes: RemoteNodes;
   readonly transport: EmbeddedTransport;
+  #isOffline = false;
   readonly #network: MemoryNetwork;
   readonly #time: VirtualTime;
   readonly #published = new Set<string>();
@@ -91,6 +92,7 @@ class Robot {
         },
       },
       events: { publishHealth: () => undefined, publishAlert: () => undefined },
+      isOffline: () => this.#isOffline,
       firstObserver: () => this.#firstObserver(),
       publishAlerts: (changes) => {
         for (const alert of changes) this.#publish(alert);
@@ -138,6 +140,12 @@ class Robot {
     this.transport.publishHealth({ ...metrics, status: 'OK', node_name: this.name, timestamp });
     if (this.#unpublished.size > 0 && this.#firstObserver() === this.name)
       for (const alert of this.#unpublished.values()) this.#publish(alert);
+  }
+
+  /** Cuts it off, or connects it again; `isLinkDown`: it can detect this itself. */
+  cut(isCut: boolean, isLinkDown: boolean): void {
+    this.#network.isFrozen = isCut;
+    this.#isOffline = isCut && isLinkDown;
   }
 
   /** Without a farewell, as on SIGKILL. */
@@ -363,6 +371,24 @@ t.test('a robot that leaves in an orderly way is not reported by the next observ
   await fleet.leave('h');
   await fleet.run(60);
   t.same([...episodes(fleet.received).values()], [['a raised']]);
+});
+
+t.test('a robot that is cut off is one alert, and reports none of the others when it returns', async (t) => {
+  for (const [name, isLinkDown] of [
+    ['f', true],
+    ['f', false],
+    ['a', true],
+  ] as const) {
+    const fleet = await settledFleet(t);
+    const robot = fleet.robots.get(name) as Robot;
+    robot.cut(true, isLinkDown);
+    await fleet.run(60);
+    t.same(robot.live.openAlerts(), [], `${name}: itself`);
+    robot.cut(false, isLinkDown);
+    await fleet.run(40);
+    t.same([...episodes(fleet.received).values()], [[`${name} raised`, `${name} resolved`]], `${name}, link down: ${isLinkDown}`);
+    await Promise.all([...fleet.robots.values()].map((one) => one.kill()));
+  }
 });
 
 t.test('a takeover changes no participant and repeats no status', async (t) => {

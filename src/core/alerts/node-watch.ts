@@ -267,6 +267,11 @@ export class NodeWatch {
     this.#state = initialStaleState(atSeconds, false);
   }
 
+  /** Nothing can be received until this time, so that the allowed time begins again then, unless the node is stale already. */
+  postpone(untilSeconds: number): void {
+    if (!this.#state.open && this.#state.lastGoodSeconds !== null) this.#state = initialStaleState(untilSeconds, false);
+  }
+
   /** Continues an open episode of an earlier run or of another observer. */
   adoptOpen(): void {
     this.#state = { ...this.#state, open: true, goodSinceSeconds: null };

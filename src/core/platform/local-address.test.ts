@@ -1,6 +1,6 @@
 import type { NetworkInterfaceInfo } from 'node:os';
 import t from 'tap';
-import { localAddress } from './local-address.ts';
+import { isOffline, localAddress } from './local-address.ts';
 
 const of = (address: string, internal = false): NetworkInterfaceInfo =>
   ({
@@ -38,4 +38,14 @@ t.test('an address at which a server of this machine can be reached', async (t) 
     throw new Error('netlink sockets are not allowed');
   };
   t.equal(localAddress('::', failing), '127.0.0.1');
+});
+
+t.test('a machine is offline if only loopback is up', async (t) => {
+  const [v4, v6, lan] = [of('127.0.0.1', true), of('::1', true), of('10.0.0.2')];
+  t.ok(isOffline(() => ({ lo: [v4, v6] })));
+  t.notOk(isOffline(() => ({ lo: [v4], eth0: [lan] })));
+  const failing = (): never => {
+    throw new Error('netlink sockets are not allowed');
+  };
+  t.notOk(isOffline(failing), 'not known');
 });

@@ -16,6 +16,12 @@ export function localAddress(host: string | null, interfaces = networkInterfaces
   return own.sort((a, b) => rank(a) - rank(b))[0]?.address ?? '127.0.0.1';
 }
 
+/** Whether this machine has no network: no interface but loopback is up, or has a link. False where this cannot be determined. */
+export function isOffline(interfaces = networkInterfaces): boolean {
+  const own = ownAddresses(interfaces);
+  return own.length > 0 && own.every(({ internal }) => internal);
+}
+
 /** Empty where a sandbox forbids the netlink sockets that list them. */
 function ownAddresses(interfaces: typeof networkInterfaces): NonNullable<ReturnType<typeof networkInterfaces>[string]> {
   try {

@@ -79,8 +79,10 @@ export class EmbeddedTransport extends GraphPublisher implements RosTransport {
     const { listener, localNode, log } = this.#options;
     const observers = this.observers();
     const isWanted = observers.includes(localNode);
-    this.#equalElections = isWanted === this.#isObserving ? 0 : this.#equalElections + 1;
     const { session } = this.#rejoining;
+    // An appliance that loses all others at once, the observer among them, is itself cut off, and nobody could receive its alerts.
+    const isCutOff = !this.#isObserving && session?.participant.peerCount === 0;
+    this.#equalElections = isWanted === this.#isObserving || isCutOff ? 0 : this.#equalElections + 1;
     // An appliance that does not observe receives no status from which it could detect the conflict.
     const namesake = session?.ownNameSender() ?? null;
     if (namesake) this.reportConflict(namesake);
