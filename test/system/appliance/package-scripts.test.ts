@@ -87,7 +87,7 @@ t.test('the package on a machine with a configuration of its own', { skip: conta
     const closed = (name: string): string => `${name}_config.yaml root:edge-health 640`;
     await machine.sh(
       `cd ${etc} && cp edge_health_config.yaml robot_config.yaml && chmod 644 robot_config.yaml sensor_node_config.yaml
-chgrp root sensor_node_config.yaml && echo 'rest: {port: 5001}' >sensor_node_config.yaml && echo '{}' >closed_config.yaml && chmod 600 closed_config.yaml
+chgrp root sensor_node_config.yaml && echo '{rest: {port: 5001}, storage: {path: /var/lib/edge-health/sensor_node}}' >sensor_node_config.yaml && echo '{}' >closed_config.yaml && chmod 600 closed_config.yaml
 dpkg-statoverride --update --add root root 0644 ${etc}/edge_brain_config.yaml`,
     );
     const { stderr } = await dpkg('--install', '/root/this.deb');
@@ -120,7 +120,7 @@ dpkg-statoverride --update --add root root 0644 ${etc}/edge_brain_config.yaml`,
     await machine.systemctl('mask', '--now', STOP);
     await machine.sh('touch /dev/shm/fastrtps_1234 && chown edge-health /dev/shm/fastrtps_1234');
     // The database is on a disk of its own: its mount point cannot be removed.
-    await machine.sh(`systemctl stop ${UNIT} && rm -r /var/lib/edge-health/* && mount -t tmpfs none /var/lib/edge-health`);
+    await machine.sh(`systemctl stop ${UNIT} ${ROLE} && rm -r /var/lib/edge-health/* && mount -t tmpfs none /var/lib/edge-health`);
     await dpkg('--purge', 'edge-health');
     await machine.sh('umount /var/lib/edge-health && rmdir /var/lib/edge-health');
     t.equal(await machine.sh("find / -xdev -path /proc -prune -o -path /root -prune -o -name '*edge[-_]health*' -print"), '');
