@@ -374,7 +374,10 @@ export class Service {
       const nowMs = this.#options.clocks.wallMilliseconds();
       const asked = { id: alert.alert_id, node: null, severity: null, metric: null, resolved: true, range: null, changes: false };
       const found = await this.#store.alerts({ ...asked, limit: 1, after: null, nowMs }).catch(() => null);
-      this.#ros.publishAlert(found?.alerts[0] ?? { ...alert, timestamp: isoUtc(nowMs), resolved: true });
+      const stored = found?.alerts[0];
+      if (stored) this.#ros.publishAlert(stored);
+      // Not in the history, for example because the database was replaced: what subscribers receive is recorded.
+      else this.#publishAlerts([{ ...alert, timestamp: isoUtc(nowMs), resolved: true }]);
     }
   }
 
